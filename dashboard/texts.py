@@ -78,9 +78,19 @@ def shorten(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
+_DECIDED = re.compile(r"(: \d+ \w+)?( not)? \w+(, \d+ days| and \d+ more)?$")
+
+
 def plain(text: str, limit: int = 80) -> str:
     """Text from outside for inside Markdown: no emphasis, link, formula, icon or tag can come out of it."""
     return _MARKDOWN.sub(r"\\\1", _LINK.sub("\u2060\\1", shorten(text, limit)))
+
+
+def decision_line(words: str, limit: int = 36) -> str:
+    """Shorten the words of a line in the middle, so that what was decided stays: "Basic metabolic pa… not measured"."""
+    found = _DECIDED.search(words)
+    end = found.group() if found else ""
+    return shorten(words.removesuffix(end), max(limit - len(end), 8)) + end
 
 
 def number(value: float, digits: int = 3) -> str:

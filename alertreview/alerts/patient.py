@@ -256,12 +256,15 @@ class SnapshotViews:
         snapshot_at = self._snapshot_at(row_index)
         events = self._events(row_index)
         horizon = snapshot_at + HOURS_AFTER
-        later = events.decisions(*self._done_by(task_key))
+        keys = self._done_by(task_key)
+        later = events.decisions(*keys)
         later = later[(events.time[later] >= snapshot_at) & (events.time[later] < horizon)]
         task = self._task(task_key)
         words = Kind(task["kind"]).worded(self._done(task_key))
         done = words.happened or words.done
-        sentences = [self._first_decision(events, later, snapshot_at, str(task["name"]), done)]
+        # A panel has no value of its own.
+        value = events.value[later[0]] if len(later) and len(keys) == 1 else np.nan
+        sentences = [self._first_decision(events, later, snapshot_at, str(task["name"]), done, value)]
         if len(later) and events.time[later[0]] >= snapshot_at + WINDOW:
             sentences.append("Nothing within the 24 h in question.")
         for event, ended in ((EventKind.DISCHARGE, "Discharged"), (EventKind.DEATH, "Died")):
@@ -280,13 +283,12 @@ class SnapshotViews:
         return float((within.min() - snapshot_at) / HOUR) if len(within) else None
 
     def _first_decision(
-        self, events: PatientEvents, later: Rows, snapshot_at: np.datetime64, name: str, done: str
+        self, events: PatientEvents, later: Rows, snapshot_at: np.datetime64, name: str, done: str, value: float
     ) -> str:
         start = self.at(snapshot_at).strftime("%H:%M")
         if not len(later):
             return f"{name} was not {done} in the {RECORD_HOURS_AFTER} h after {start}."
         first = later[0]
-        value = events.value[first]
         words = "" if np.isnan(value) else f" ({value:.10g} {events.unit[first]})".replace(" )", ")")
         when = self.at(events.time[first]).strftime("%d %b at %H:%M")
         after = _hours(events.time[first] - snapshot_at)

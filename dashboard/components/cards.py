@@ -13,7 +13,7 @@ from dashboard.charts.base import CONFIG, Chart
 from dashboard.charts.palette import Palette
 from dashboard.charts.raw_figure import RawFigure
 from dashboard.context import command, is_phone
-from dashboard.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
+from dashboard.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, number, plain
 
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
@@ -136,8 +136,12 @@ def table(
 ) -> None:
     """Draw a table, in full up to a screenful and scrolled beyond it.
 
-    `alt` is for screen readers, which cannot read it. `on_phone` names the columns for which a phone has room.
+    `alt` is for screen readers, which cannot read it. `on_phone` names the columns for which a phone has room; without
+    them a phone shows each row as lines of text, as it does the worklist's.
     """
+    if is_phone() and on_phone is None:
+        _rows_in_words(frame, key)
+        return
     st.dataframe(
         frame,
         key=key,
@@ -147,6 +151,24 @@ def table(
         column_config={**counts(frame), **(columns or {})},
         alt=alt,
     )
+
+
+def _rows_in_words(frame: pd.DataFrame, key: str) -> None:
+    """Draw rows as the value of their first column, and below it the others with their names."""
+    height: Literal["content"] | int = "content" if len(frame) <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS
+    with st.container(key=key, gap="xsmall", height=height, border=False):
+        for first, *others in frame.itertuples(index=False):
+            named = (
+                (str(name).strip(), _in_words(value)) for name, value in zip(frame.columns[1:], others, strict=True)
+            )
+            words = " · ".join(f"{plain(name)} {plain(value, 300)}".strip() for name, value in named if value)
+            st.markdown(f"**{plain(_in_words(first), 300)}**  \n:small[{muted(words)}]")
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, float):
+        return number(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value).strip()
 
 
 def facts(rows: Mapping[str, str], otherwise: str = "") -> None:

@@ -353,7 +353,7 @@ def _strata(report: StudyReport) -> None:
             }
         ),
         key="rp_strata",
-        columns={"Inclusion probability": st.column_config.NumberColumn(format="%.4f")},
+        columns={"Inclusion probability": st.column_config.NumberColumn(format="%.2g")},
         on_phone=("Stratum", "Chosen", "Positive"),
         alt="Strata from which cases were chosen, with inclusion probabilities",
     )

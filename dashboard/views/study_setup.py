@@ -208,7 +208,7 @@ def _preview(plan: StudyPlan) -> PlanPreview | None:
             }
         ),
         key="su_strata",
-        columns={"Inclusion probability": st.column_config.NumberColumn(format="%.5f")},
+        columns={"Inclusion probability": st.column_config.NumberColumn(format="%.2g")},
         on_phone=("Stratum", "Candidates", "Chosen"),
         alt="Strata with candidates, chosen cases and the chance of each candidate, which is stored with the case",
     )

@@ -237,7 +237,7 @@ def _frame(lines: tuple[WorklistLine, ...], first: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "place": list(range(first, first + len(lines))),
-            "decision": [texts.shorten(line.words) for line in lines],
+            "decision": [texts.decision_line(line.words) for line in lines],
             **{one.value: [_highest(line, one) for line in lines] for one in Decision},
             "score": [line.first.scaled_score for line in lines],
             "patient": [texts.patient_cell(line.first) for line in lines],

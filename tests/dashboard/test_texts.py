@@ -198,3 +198,17 @@ def test_clearing_one_filter_keeps_the_others() -> None:
 )
 def test_units_are_written_as_they_are_printed(given: str, printed: str) -> None:
     assert texts.unit(given) == printed
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("Heparin not given", "Heparin not given"),
+        ("Basic metabolic panel, blood count, minerals not measured", "Basic metabolic panel,… not measured"),
+        ("Basic metabolic panel and minerals: 8 labs not ordered", "Basic metabolic…: 8 labs not ordered"),
+        ("Vancomycin trough level in serum given, 3 days", "Vancomycin trough lev… given, 3 days"),
+        ("Vancomycin trough level in serum given and 12 more", "Vancomycin trough… given and 12 more"),
+    ],
+)
+def test_a_line_that_is_too_long_still_says_what_was_decided(words: str, shown: str) -> None:
+    assert texts.decision_line(words) == shown

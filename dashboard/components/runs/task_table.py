@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import date
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
@@ -10,6 +11,10 @@ from alertreview.records.catalogue import CatalogueEntry
 from alertreview.scoring.task_catalogue import CatalogueView
 from dashboard import texts
 from dashboard.components import cards
+from dashboard.context import is_phone
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.column_types import ColumnConfig
 
 ALL, ASKED, OFF = "All", "Asked about", "Off"
 
@@ -76,8 +81,10 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
     frame = frame.drop(columns=[name for name, is_said in said.items() if not is_said])
     alt = f"{texts.plural(len(rows), 'task')} of the last import: {words}"
     key = f"tasks_{abs(hash((*frame.columns, *(row.entry.task_key for row in rows))))}"
-    share = {"Share": st.column_config.NumberColumn(format="%.1f%%")}
-    cards.table(frame, key=key, alt=alt, columns=share, on_phone=("Task", "Asked about", "Share"))
+    columns: dict[str, ColumnConfig] = {"Share": st.column_config.NumberColumn(format="%.1f%%")}
+    if is_phone():  # a long name must not push the others out of sight
+        columns["Task"] = st.column_config.TextColumn(width=175)
+    cards.table(frame, key=key, alt=alt, columns=columns, on_phone=("Task", "Asked about", "Share"))
     n_instances = view.entries[0].n_instances
     st.markdown(
         cards.muted(

@@ -37,6 +37,9 @@ def _rate(filters: WorklistFilters) -> str:
     found = application().alert_lists.expected_rate(filters)
     if found is None:
         return cards.muted("The expected true-alert rate appears here once a study of this run is judged.")
+    if not found.n_cases:
+        none = f"Expected true-alert rate: none, no decided case of _{texts.plain(found.study, 60)}_ is inside it."
+        return cards.muted(none)
     rate = found.rate
     study = f"from the {texts.plural(found.n_cases, 'decided case')} inside it of _{texts.plain(found.study, 60)}_"
     if rate.value is None:

@@ -1,5 +1,6 @@
 """What a page shows of a patient: known at the snapshot, and nothing later but the decision in question."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -253,6 +254,18 @@ def test_the_record_afterwards_agrees_with_the_decision(views: SnapshotViews) ->
             decided = bool(views.snapshot.decisions[row, column])
             within = " was not " not in sentences[0] and "Nothing within the 24 h in question." not in sentences
             assert decided == within
+
+
+def test_a_panel_is_not_said_to_have_the_value_of_one_of_its_labs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = made_views(tmp_path, ROWS)
+    key = next(key for key in views.snapshot.tasks["task_key"] if "arfarin" in key)
+    events = views._events(0)
+    monkeypatch.setattr(views, "_events", lambda _: replace(events, value=np.full_like(events.value, 13.0)))
+    assert "(13" in views.record_after(0, key)[0]
+    monkeypatch.setattr(views, "_done_by", lambda _: (key, "LAB_ORDER/another"))
+    assert "(13" not in views.record_after(0, key)[0]
 
 
 @pytest.mark.parametrize(

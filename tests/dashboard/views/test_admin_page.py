@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from alertreview.access.audit_trail import AuditTrailService
 from alertreview.rights import Actor
 from alertreview.settings import load_settings
 from core.vocabulary import Role
-from dashboard import context
+from dashboard import context, texts
 from db.database import Database
 from tests.dashboard.conftest import OpenPage, words
 from tests.dashboard.doubles.application import FakeApplication
@@ -67,6 +68,19 @@ def test_every_table_says_in_words_what_it_holds(open_page: OpenPage, desk: Sign
     assert len(tables) == 3, "people, sessions, audit; nobody failed to sign in, and there is no backup"
     assert tables[0] == "2 people of this site"
     assert all(tables)
+
+
+def test_on_a_phone_no_column_of_a_table_is_out_of_sight(
+    open_page: OpenPage, desk: SignInDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = open_page("admin", double(desk))
+    cells = {str(cell) for one in wide.dataframe for row in one.value.astype(str).to_numpy() for cell in row if cell}
+    monkeypatch.setattr(ContextProxy, "headers", {"User-Agent": "Mobile"})
+    page = open_page("admin", double(desk))
+    assert len(page.dataframe) == 0
+    said = words(page).replace("\\", "")
+    assert "Signs in by local" in said
+    assert [cell for cell in cells if texts.shorten(cell, 300) not in said] == []
 
 
 def test_an_administrator_creates_limits_and_deactivates_people(open_page: OpenPage, desk: SignInDesk) -> None:
