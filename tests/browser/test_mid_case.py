@@ -1,5 +1,7 @@
 """In mid-case the system's colours change, or the browser is slow: nothing that was chosen or typed is lost."""
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -89,4 +91,24 @@ def test_on_a_browser_four_times_slower_two_keys_in_one_go_dismiss_an_alert_once
     opened.key("d")
     opened.key("2", at_once=True)
     expect(dismissed).to_be_visible()
+    slow_down(page, 1)
+
+
+def test_on_a_browser_four_times_slower_cases_settled_in_one_go_are_settled_once_each(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open(SETTLE_A_CASE)
+    slow_down(page, 4)
+    for n_waiting in (2, 1):
+        expect(page.get_by_text(re.compile(rf"1 of {n_waiting} cases? waiting for you"))).to_be_visible()
+        expect(field_of(page, "adjudication")).to_have_value("")
+        expect(page.locator("[class*=adj_answer] button[kind=primary]")).to_have_count(0)
+        opened.key("3")
+        field_of(page, "adjudication").click()
+        page.keyboard.type("read twice")
+        opened.run(lambda: page.keyboard.press("Tab"))
+        page.locator("h1").first.click()
+        opened.key("s")
+        expect(page.get_by_text("Saved: ").first).to_be_visible()
+        opened.settle()
+    expect(page.get_by_text("waiting for you")).to_have_count(0)
     slow_down(page, 1)
