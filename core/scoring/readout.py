@@ -1,7 +1,7 @@
 """SoftHAD read out for one task by itself, where soft labels say too little of how far an instance is from each class.
 
 Inside a pure cluster all soft labels are alike, and nothing orders its instances. The readout compares the strongest
-similarities to each class, and the distances to it, and calibrates both.
+similarities to each class, and the distances to it, and calibrates both as if some past labels were turned round.
 """
 
 from typing import Final
@@ -19,8 +19,13 @@ _SCALE_RANK: Final = 7
 """The scale is the median squared distance to this neighbour."""
 _CLEARLY_BETTER: Final = 1.0
 """Standard errors by which psi has to lower the log loss."""
-_MUCH_BETTER: Final = 2.0
-"""Standard errors by which logistic regression has to lower it, to be a member."""
+_FIRST_TURNED: Final = 0.05
+_TURNED: Final = (1e-6, 0.1)
+"""Least and largest share of past labels that are turned round; its search begins at the share above."""
+_N_STEPS: Final = 10
+_N_LOGISTIC_STEPS: Final = 5
+_N_EVEN: Final = 4
+"""Pseudo-instances as near to both classes, half of them taken: they decide what separated classes leave open."""
 
 
 class ReadoutSoftHAD(Baseline):
@@ -30,8 +35,9 @@ class ReadoutSoftHAD(Baseline):
     classes, own label left out. It chooses whether features are weighted by psi, and gives each past label its trust
     v = P(label). The readout is T = log sum v exp(-d^2 / 8s) over the strongest terms of the one class less that of the
     other, and Q = mean distance, in units of sqrt(s), to the nearest of the other class less that of the one, each
-    calibrated: log odds = (2 T + Q) / 3, plus those of a ridge logistic regression where it alone explains the past
-    much better.
+    calibrated: log odds = (2 T + Q) / 3, plus those of a ridge logistic regression where the mean of both explains the
+    past better than the first pass does. Lines and regression are fitted by expectation and maximisation as if each
+    past label had been turned round with the same chance, so that a few far mistakes do not tilt them.
     Memory grows with the square of the number of past instances.
 
     Parameters
@@ -59,20 +65,21 @@ class ReadoutSoftHAD(Baseline):
 
     def _fit(self, X: FloatArray, y: FloatArray) -> None:
         self._y, self._psi = y, None
-        squared, first = self._first_pass(X)
+        squared, first, line = self._first_pass(X)
         psi = np.abs(2 * wilcoxon_auc(X, y[:, None])[:, 0] - 1)
         if psi.any():
             self._psi = psi
             weighted = self._first_pass(X)
-            if _gains(_log_loss(first, y), _log_loss(weighted[1], y), _CLEARLY_BETTER):
-                squared, first = weighted
+            if _gain(line.loss(first, y), weighted[2].loss(weighted[1], y)) > _CLEARLY_BETTER:
+                squared, first, line = weighted
             else:
                 self._psi = None
         self.uses_weights_ = self._psi is not None
         self._points = weighted_features(X, self._psi)
         self._scale = _scale(squared)
-        logistic = fit_ridge_logistic(X, (y > 0).astype(np.float64), self.C * len(y), np.arange(len(y)))
-        self.uses_logistic_ = _gains(_log_loss(first, y), _log_loss(logistic.left_out_log_odds, y), _MUCH_BETTER)
+        logistic = _fit_logistic(X, y, self.C, line.turned)
+        mean = (first + logistic.left_out_log_odds) / 2
+        self.uses_logistic_ = _gain(line.loss(first, y), line.loss(mean, y)) > 0
         self._logistic: RidgeLogistic | None = logistic if self.uses_logistic_ else None
         added = logistic.left_out_log_odds if self.uses_logistic_ else np.zeros(len(y))
         self._log_trust = -np.logaddexp(0, -y * (first + added))
@@ -80,14 +87,15 @@ class ReadoutSoftHAD(Baseline):
         self._lines = _Line(strength, y), _Line(nearness, y)
         self.left_out_log_odds_ = self._joined(strength, nearness) + added
 
-    def _first_pass(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return squared distances in the past, infinite to oneself, and calibrated log odds from them all."""
+    def _first_pass(self, X: FloatArray) -> tuple[FloatArray, FloatArray, "_Line"]:
+        """Return squared distances in the past, infinite to oneself, and log odds from them all with their line."""
         points = weighted_features(X, self._psi)
         squared = _squared_distances(points, points)
         np.fill_diagonal(squared, np.inf)
         terms = -squared / (4 * _scale(squared))
         evidence = _log_sum(terms[:, self._y > 0]) - _log_sum(terms[:, self._y < 0])
-        return squared, _Line(evidence, self._y)(evidence)
+        line = _Line(evidence, self._y)
+        return squared, line(evidence), line
 
     def _both(self, squared: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return T and Q of rows with these squared distances to the past."""
@@ -113,19 +121,48 @@ class ReadoutSoftHAD(Baseline):
         return found if self._logistic is None else found + self._logistic.log_odds(X)
 
     def _score(self, X: FloatArray, y: FloatArray) -> FloatArray:
-        return np.asarray(1 / (1 + np.exp(np.clip(y * self.log_odds(X), -500, 500))))
+        return _chance(-y * self.log_odds(X))
 
 
 class _Line:
-    """Calibrated line from evidence to log odds; flat where the evidence points the wrong way."""
+    """Line from evidence to log odds of a label that may be turned round; flat where evidence points the wrong way."""
 
     def __init__(self, evidence: FloatArray, y: FloatArray) -> None:
-        self._center = float(evidence.mean())
-        line = fit_line(evidence - self._center, (y > 0).astype(np.float64))
-        self._intercept, self._slope = line.intercept, max(line.slope, 0.0)
+        taken = (y > 0).astype(np.float64)
+        even = np.zeros(_N_EVEN)
+        expected, self.turned = taken, _FIRST_TURNED
+        for _ in range(_N_STEPS):
+            line = fit_line(np.append(evidence, even), np.append(expected, even + 0.5))
+            self._intercept, self._slope = line.intercept, max(line.slope, 0.0)
+            expected, self.turned = _truly_taken(self(evidence), taken, self.turned)
 
     def __call__(self, evidence: FloatArray) -> FloatArray:
-        return self._intercept + self._slope * (evidence - self._center)
+        return self._intercept + self._slope * evidence
+
+    def loss(self, log_odds: FloatArray, y: FloatArray) -> FloatArray:
+        """Return the log loss of each past label."""
+        return -np.log(self.turned + (1 - 2 * self.turned) * _chance(y * log_odds))
+
+
+def _chance(log_odds: FloatArray) -> FloatArray:
+    return np.asarray(1 / (1 + np.exp(np.clip(-log_odds, -500, 500))))
+
+
+def _truly_taken(log_odds: FloatArray, taken: FloatArray, turned: float) -> tuple[FloatArray, float]:
+    """Return the chance that each past decision was taken before labels were turned round, and the share turned."""
+    right = (1 - turned) * _chance((2 * taken - 1) * log_odds)
+    wrong = turned * _chance((1 - 2 * taken) * log_odds)
+    wrong /= right + wrong
+    return np.abs(taken - wrong), float(np.clip(wrong.mean(), *_TURNED))
+
+
+def _fit_logistic(X: FloatArray, y: FloatArray, C: float, turned: float) -> RidgeLogistic:
+    """Fit logistic regression to decisions of which this share is turned round."""
+    expected = taken = (y > 0).astype(np.float64)
+    for _ in range(_N_LOGISTIC_STEPS):
+        fit = fit_ridge_logistic(X, expected, C * len(y), np.arange(len(y)))
+        expected, _ = _truly_taken(fit.left_out_log_odds, taken, turned)
+    return fit
 
 
 def _squared_distances(points: FloatArray, others: FloatArray) -> FloatArray:
@@ -150,11 +187,7 @@ def _log_sum(terms: FloatArray) -> FloatArray:
     return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
 
 
-def _log_loss(log_odds: FloatArray, y: FloatArray) -> FloatArray:
-    return np.logaddexp(0, -y * log_odds)
-
-
-def _gains(before: FloatArray, after: FloatArray, n_errors: float) -> bool:
-    """Return whether the mean loss falls by more than so many standard errors of the paired difference."""
+def _gain(before: FloatArray, after: FloatArray) -> float:
+    """Return by how many standard errors of the paired difference the mean loss falls."""
     gain = before - after
-    return bool(gain.mean() > n_errors * gain.std() / np.sqrt(len(gain)))
+    return float(gain.mean() / max(gain.std() / np.sqrt(len(gain)), 1e-300))
