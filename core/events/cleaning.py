@@ -18,6 +18,7 @@ from core.events.spelling import COMMA, DOUBTFUL, UNREAD, numbers_in_texts
 from core.events.stream import among, seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
 from core.kinds import KIND_OF_EVENT, LABEL_EVENTS, VALUE_EVENTS, EventKind, Kind
+from core.number_texts import counted
 from core.numerics.compiled import compiled_exactly
 
 HashArray = npt.NDArray[np.uint64]
@@ -348,6 +349,21 @@ class Settling:
             for item in np.flatnonzero(self._shares.has_orders(kind) & ~self._shares.orders_decide(kind))
         )
 
+    def remarks(self) -> tuple[str, ...]:
+        """Say what was done without orders where the mapping lets orders alone decide."""
+        out = []
+        for kind in Kind:
+            done = np.flatnonzero(self._shares.mostly_without_order(kind))
+            if len(done) and kind.record.setting and self._mapping.decision_source(kind) == "order":
+                names = sorted(self._vocabulary.names[self._vocabulary.name_of_item[item]] for item in done)
+                shown = ", ".join(names[:3]) + (", ..." if names[3:] else "")
+                out.append(
+                    f"{counted(len(names), kind.words.item)} ({shown}): of "
+                    f"most patients for whom it was done there is no order. {kind.record.setting} in the mapping lets "
+                    "orders alone decide; with auto, what was done decides for these."
+                )
+        return tuple(out)
+
     def _without_called_off(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Take out what was never done, and the orders that were called off."""
         codes = rows["code"].to_numpy()
@@ -442,6 +458,10 @@ class OrderShares:
         """Count the patients with an order of an item without the act, and all with an order; of items ever done."""
         ordered, done, both = self._n[list(Kind).index(kind)]
         return int((ordered - both)[done > 0].sum()), int(ordered[done > 0].sum())
+
+    def mostly_without_order(self, kind: Kind) -> npt.NDArray[np.bool_]:
+        """Return whether an item was done, and for most of its patients without an order, of shape (n_items,)."""
+        return np.asarray((self._n[list(Kind).index(kind), 1] > 0) & ~self.orders_decide(kind), dtype=bool)
 
     def orders_decide(self, kind: Kind) -> npt.NDArray[np.bool_]:
         """Return whether half the patients for whom an item was done have an order of it, of shape (n_items,)."""

@@ -293,7 +293,7 @@ class StreamBuilder:
             n_results_without_number=cleaner.n_without_number,
             n_numbers_from_text=settling.n_from_text,
             n_not_finite=self._n_not_finite,
-            remarks=(*self._mapping.without_item(), *self._remarks),
+            remarks=(*self._mapping.without_item(), *settling.remarks(), *self._remarks),
             findings=(*self._findings, *self._doubts(settling, stream.n_events)),
         )
 

@@ -156,7 +156,7 @@ def is_text(kind: pa.DataType) -> bool:
 def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iterator[pd.DataFrame]:
     extra = {"text": mapping.columns.text or "text_value", "unit": mapping.columns.unit}
     extra |= {"known_at": mapping.columns.known_at, "stay": mapping.columns.stay, "end": mapping.columns.end}
-    extra |= {"status": mapping.columns.status, "order": mapping.columns.order}
+    extra |= {"status": mapping.columns.status or "status", "order": mapping.columns.order}
     for path in paths:
         schema = open_parquet(path).schema_arrow
         said = {"code", *(extra[each] for each in ("text", "unit", "status"))}

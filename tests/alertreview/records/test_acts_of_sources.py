@@ -119,6 +119,32 @@ def test_acts_of_meds_are_called_off_as_those_of_a_csv(tmp_path):
     assert tasks(cohort) == tasks(plain)
 
 
+def test_a_status_column_of_meds_calls_off(tmp_path):
+    folder = write(hospital(), "meds", tmp_path / "meds")
+    plain, _ = imported(folder, "meds")
+    path = folder / "data" / "0.parquet"
+    table = pq.read_table(path).to_pandas().assign(status="completed")
+    ordered = table[table["code"].str.startswith("LAB//SPECIMEN")].assign(
+        code="LAB//SPECIMEN_COLLECTED//50813", status="Cancelled"
+    )
+    pd.concat([table, ordered]).to_parquet(path, index=False)
+    cohort, report = imported(folder, "meds")
+    assert tasks(cohort) == tasks(plain)
+    assert check(report, "never_done").count == len(ordered)
+
+
+@pytest.mark.parametrize("n_orders", [0, 1])
+def test_doses_without_orders_are_named_where_orders_alone_decide(tmp_path, n_orders):
+    """The preset of MEDS counts orders of drugs: without a word those that were only given were no tasks."""
+    acts = [act for act in hospital() if act.what != "stop"]
+    starts = [act for act in acts if act.what == "start"]
+    given = [replace(act, what="dose") if act in starts[n_orders:] else act for act in acts]
+    _, report = imported(write(given, "meds", tmp_path / "given"), "meds")
+    assert any("1 drug (Heparin)" in remark and "medication_tasks_from" in remark for remark in report.read.remarks)
+    _, report = imported(write(acts, "meds", tmp_path / "ordered"), "meds")
+    assert not any("medication_tasks_from" in remark for remark in report.read.remarks)
+
+
 @pytest.mark.parametrize("source_format", ["csv", "omop"])
 @pytest.mark.parametrize("n_orders", [0, 1, 3])
 def test_a_few_orders_beside_many_doses_leave_the_task(tmp_path, source_format, n_orders):
