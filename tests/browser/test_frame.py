@@ -190,26 +190,29 @@ def test_a_foreign_host_name_is_refused(double_url: str, path: str) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("path", ["alert?alert=1003", "review", "reports?study=ward-2025"])
-def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit, path: str) -> None:
-    page = visit(width=1440).open(path)
+def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit) -> None:
+    opened = visit(width=1440)
     boxes = "() => [...document.querySelectorAll('.main-svg:first-child')].map(e => e.getBoundingClientRect().toJSON())"
-    heights = [round(box["height"]) for box in page.evaluate(boxes)]
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert all(box["width"] <= 661 for box in page.evaluate(boxes)), "wider than the paper"
     zooms = "() => [...document.querySelectorAll('.js-plotly-plot')].map(figure => Number(figure.style.zoom))"
-    assert min(page.evaluate(zooms)) > 0.75, "or its words are too small to read"
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert [round(box["height"]) for box in page.evaluate(boxes)] == heights
-    page.emulate_media(media="print")
-    page.set_viewport_size({"width": 718, "height": 1040})  # A4 in portrait between its margins
-    page.wait_for_function(
-        """() => [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(chart =>
-            chart.querySelector('.main-svg').getBoundingClientRect().right
-            <= Math.min(chart.getBoundingClientRect().right, innerWidth) + 1)"""
-    )
-    squeezed = "names of labs and drugs would overlap"
-    assert [round(box["height"]) for box in page.evaluate(boxes)] == pytest.approx(heights, abs=1), squeezed
-    assert heights
-    assert page.locator("button:visible").count() == 0
-    page.emulate_media(media="screen")
+    for path in ("alert?alert=1003", "review", "reports?study=ward-2025"):
+        page = opened.go(path)
+        heights = [round(box["height"]) for box in page.evaluate(boxes)]
+        assert heights, path
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert all(box["width"] <= 661 for box in page.evaluate(boxes)), f"{path}: wider than the paper"
+        assert min(page.evaluate(zooms)) > 0.75, f"{path}: its words are too small to read"
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert [round(box["height"]) for box in page.evaluate(boxes)] == heights, path
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 718, "height": 1040})  # A4 in portrait between its margins
+        page.wait_for_function(
+            """() => [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(chart =>
+                chart.querySelector('.main-svg').getBoundingClientRect().right
+                <= Math.min(chart.getBoundingClientRect().right, innerWidth) + 1)"""
+        )
+        squeezed = f"{path}: names of labs and drugs would overlap"
+        assert [round(box["height"]) for box in page.evaluate(boxes)] == pytest.approx(heights, abs=1), squeezed
+        assert page.locator("button:visible").count() == 0, path
+        page.emulate_media(media="screen")
+        page.set_viewport_size({"width": 1440, "height": 800})
+        opened.settle()
