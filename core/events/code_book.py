@@ -273,8 +273,11 @@ class CodeBook:
             for members in groups:
                 items = [self.found[i].item for i in members]
                 item = min(items, key=lambda each: (each not in mine, len(name_key(each)) < len(each)))
+                name = self.mapping.names.get(item)
                 for i in members:
-                    if self.found[i].item != item:
+                    # What the mapping names apart stays apart.
+                    own = self.mapping.names.get(self.found[i].item, name)
+                    if self.found[i].item != item and (name is None or own == name):
                         self.found[i] = replace(self.found[i], item=item)
                         self.n_joined += int(self._n_rows[i]) if i < len(self._n_rows) else 0
 

@@ -100,6 +100,13 @@ def test_numbers_that_differ_by_zeros_are_one_item_unless_described_otherwise(de
     assert len({found.item for found in book.found}) == items + 1
 
 
+@pytest.mark.parametrize(("names", "items"), [({"12": "Sodium"}, 1), ({"12": "Sodium", "0012": "Iron"}, 2)])
+def test_numbers_that_the_mapping_names_apart_stay_apart(names, items):
+    book = book_of({"LAB//12": 2, "LAB//0012": 1}, names=names)
+    book.join_twins()
+    assert len({found.item for found in book.found}) == items
+
+
 def test_a_known_item_keeps_its_spelling():
     book = book_of({"LAB//12": 2, "LAB//0012": 1}, {"LAB//12": "Sodium"})
     book.join_twins(known=["0012"])
