@@ -140,7 +140,9 @@ def times(
         try:
             return site_time(microseconds(column), mapping)
         except (pa.ArrowException, ValueError, OverflowError):
-            raise SourceError(f"{where}: column {name!r} holds no times, or one outside the calendar.") from None
+            raise SourceError(
+                f"{where}: column {name!r} holds no times, or one outside the calendar. Correct the rows."
+            ) from None
     encoded = column.dictionary_encode()
     tidied = map(tidy, encoded.dictionary.to_pylist())
     texts = ["" if stands_for_nothing(each) or each in NO_DATES else each for each in tidied]

@@ -10,12 +10,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alertreview.records.sources.base import microseconds, site_time
+from alertreview.records.sources import cells
 from alertreview.records.sources.meds import is_text, open_parquet, refuse_doubled, refusing_damage
 from alertreview.records.sources.text_tables import is_ignored
 from core.errors import SourceError
 from core.events.mapping import SiteMapping, parse_mapping
-from core.events.spelling import tidy
+from core.events.spelling import identifier, tidy
 from core.kinds import LABEL_EVENTS, EventKind
 
 _ADVICE: Final = (
@@ -150,12 +150,7 @@ def _table(path: Path, mapping: SiteMapping) -> pd.DataFrame:
         return pd.DataFrame({"subject": [], "time": [], "label": [], "row": [], "path": []}).astype(object)
     subject = read.column("subject_id")
     subject = subject.cast(pa.string()) if is_text(subject.type) else subject.cast(pa.int64())
-    try:
-        time = site_time(microseconds(_one(read.column("prediction_time"))), mapping)
-    except (pa.ArrowException, ValueError, OverflowError):
-        raise SourceError(
-            f"{path}: a prediction_time lies outside the calendar. Correct or remove such rows."
-        ) from None
+    time = cells.times(_one(read.column("prediction_time")), mapping, str(path), "prediction_time", 1)
     return pd.DataFrame(
         {
             "subject": pd.Series(subject.to_pylist(), dtype=object),
@@ -191,9 +186,10 @@ def _own_names(
     of_id = {mapping.patient_id(each): each for each in subjects}
     names: dict[int | str, int | str | None] = {}
     for each in column.unique().tolist():
+        name = identifier(each) if isinstance(each, str) else each
         spelled: list[int | str] = (
-            [each, int(each)] if isinstance(each, str) and each.isascii() and each.isdigit() else [each]
+            [name, int(name)] if isinstance(name, str) and name.isascii() and name.isdigit() else [name]
         )
-        ids = [mapping.patient_id(tidy(one) if isinstance(one, str) else one) for one in spelled]
-        names[each] = next((of_id.get(one, each) for one in ids if one in of_id or one in known), None)
+        ids = [mapping.patient_id(one) for one in spelled]
+        names[each] = next((of_id.get(one, name) for one in ids if one in of_id or one in known), None)
     return pd.Series([names[each] for each in column], index=column.index, dtype=object)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from alertreview.files import parse_json
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, row_identity, site_time, unread
+from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, row_identity, unread
 from alertreview.records.sources.text_tables import is_ignored, require_no_bomb, unread_files
 from core.errors import SourceError
 from core.events.code_book import spelled_for
@@ -190,7 +190,7 @@ def _chunk(
         raise SourceError(f"{path}: a subject_id is larger than MEDS allows (int64). Number the patients anew.")
     chunk: dict[str, object] = {
         "subject": subject.cast(pa.int64()).to_numpy(),
-        "time": _times(batch.column("time"), mapping, path),
+        "time": cells.times(batch.column("time"), mapping, str(path), "time", n_before + 1),
         "code": _category(_codes(batch, mapping)),
         "value": np.full(batch.num_rows, np.nan),
     }
@@ -199,7 +199,7 @@ def _chunk(
     for ours, theirs in columns.items():
         column = batch.column(theirs)
         if ours in ("known_at", "end"):
-            chunk[ours] = _times(column, mapping, path)
+            chunk[ours] = cells.times(column, mapping, str(path), theirs, n_before + 1)
         elif ours == "stay":
             chunk[ours] = pc.fill_null(column.cast(pa.int64()), -1).to_numpy()
         else:
@@ -237,13 +237,6 @@ def _zones(paths: Sequence[Path], mapping: SiteMapping) -> list[Finding]:
     n_foreign = sum(n for zone, n in n_of.items() if zone not in known)
     n_naive = n_of[""] if any(n_of.keys() - {""}) else 0
     return [Finding("mixed_zones", n_naive, n_of.total()), Finding("foreign_zones", n_foreign, n_of.total())]
-
-
-def _times(column: pa.Array, mapping: SiteMapping, path: Path) -> pd.Series:
-    try:
-        return site_time(microseconds(column), mapping)
-    except (pa.ArrowException, ValueError, OverflowError):
-        raise SourceError(f"{path}: a time lies outside the calendar. Correct or remove such rows.") from None
 
 
 def _prefix_column(path: Path, mapping: SiteMapping) -> list[str]:

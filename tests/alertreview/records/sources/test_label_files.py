@@ -82,6 +82,7 @@ def test_times_become_those_of_the_site(tmp_path, zone, naive, hour):
 def test_identifiers_stay_exact_and_are_found_in_every_spelling(tmp_path):
     path = write(tmp_path / "q.parquet", [LARGE, LARGE - 1])
     assert [subject for subject, _, _ in rows_of(read(path))] == [LARGE]
+    assert [subject for subject, _, _ in rows_of(read(write(tmp_path / "f.parquet", ["1.0", "'1"])))] == [1, 1]
     texts = write(tmp_path / "r.parquet", ["1", "007"])
     assert [subject for subject, _, _ in rows_of(read(texts, subjects=("007", "1")))] == ["1", "007"]
     assert [subject for subject, _, _ in rows_of(read(texts))] == [1]
