@@ -187,7 +187,7 @@ class TaskPages(Service):
             task = _task(uow, run, filters.task_key)
             study = judged_study(uow, run.id)
             if study is None:
-                return JudgedTask(not_computable("no study of this run is judged yet"))
+                return JudgedTask(not_computable("no study of this run is complete or locked yet"))
             cases = [case for case in case_rows(uow, study.slug) if case.task_key == task.task_key]
             labels = majority_labels(uow, study.slug, cases)
         if not cases:

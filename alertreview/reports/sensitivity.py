@@ -210,7 +210,7 @@ def _top(varied: RunToVary, scaled: npt.NDArray[np.float32]) -> list[Decided]:
 
 def _auc(varied: RunToVary, scaled: npt.NDArray[np.float32]) -> Estimate:
     if not varied.cases:
-        return not_computable("no study of this run is judged yet")
+        return not_computable("no study of this run is complete or locked yet")
     column = {task.task_key: task.column_index for task in varied.tasks}
     scores = np.array([float(scaled[case.row_index, column[case.task_key]]) for case in varied.cases])
     return auc_on_candidates(varied.cases, varied.labels, scores)

@@ -16,7 +16,7 @@ from dashboard import texts
 from dashboard.components import cards
 from dashboard.components.acting import looking_as
 from dashboard.components.studies.choice import choose_study, study_asked
-from dashboard.context import application, looking_person
+from dashboard.context import application, is_phone, looking_person
 
 if TYPE_CHECKING:
     from alertreview.application import Services
@@ -109,7 +109,8 @@ def _blinded(study: StudyView, person: PersonView) -> None:
 
 def _one_table(app: "Services", study: StudyView, person: PersonView | None) -> None:
     person_id = person.person_id if person else None
-    first, second = st.columns(2)
+    # Side by side on a phone, the second layout would be cut off.
+    first, second = (st.container(), st.container()) if is_phone() else st.columns(2)
     file_format = first.selectbox("Format", list(FORMATS), key="ex_format", format_func=FORMATS.__getitem__)
     with second:
         layout = st.segmented_control(

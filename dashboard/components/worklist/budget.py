@@ -36,7 +36,7 @@ def _rate(filters: WorklistFilters) -> str:
     """Draw the expected share of relevant alerts within the budget, from a judged study of the run."""
     found = application().alert_lists.expected_rate(filters)
     if found is None:
-        return cards.muted("The expected true-alert rate appears here once a study of this run is judged.")
+        return cards.muted("The expected true-alert rate appears here once a study of this run is complete or locked.")
     if not found.n_cases:
         none = f"Expected true-alert rate: none, no decided case of _{texts.plain(found.study, 60)}_ is inside it."
         return cards.muted(none)

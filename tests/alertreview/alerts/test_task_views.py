@@ -148,7 +148,7 @@ def test_the_auc_waits_for_a_judged_study_and_then_counts_pairs(own_home: Path) 
         cases = own.studies.case_rows("demo")
         key = max({case.task_key for case in cases}, key=lambda k: sum(case.task_key == k for case in cases))
         asked = replace(WIDE, task_key=key)
-        assert own.tasks.judged(asked).auc.reason == "not computable: no study of this run is judged yet"
+        assert own.tasks.judged(asked).auc.reason == "not computable: no study of this run is complete or locked yet"
         own.studies.lock_study("demo", reason="the panel is done")
         found = own.tasks.judged(asked)
         assert found.study

@@ -66,7 +66,7 @@ class FakeTasks(Service):
 
     def judged(self, filters: WorklistFilters) -> JudgedTask:
         if not self.is_judged:
-            return JudgedTask(not_computable("no study of this run is judged yet"))
+            return JudgedTask(not_computable("no study of this run is complete or locked yet"))
         return JudgedTask(Estimate(0.81, 0.66, 0.91, n=23), "Ward panel")
 
     def drift(self, filters: WorklistFilters) -> tuple[RunPoint, ...]:

@@ -62,7 +62,7 @@ def test_the_auc_has_an_interval_or_a_reason(open_page: OpenPage) -> None:
     double = FakeApplication()
     double.tasks.is_judged = False
     page = open_page("task", double)
-    assert "not computable: no study of this run is judged yet" in words(page)
+    assert "not computable: no study of this run is complete or locked yet" in words(page)
 
 
 def test_drift_is_drawn_over_the_stored_runs_with_its_numbers_in_words(open_page: OpenPage) -> None:
