@@ -82,11 +82,14 @@ class Recognised:
 def recognise(code: str, mapping: SiteMapping) -> Recognised:
     """Ask the mapping what a code means; its first rule whose pattern matches the whole code decides.
 
-    Where none does, the case of letters does not count.
+    Where none does, the case of letters does not count in a code that is written in one case throughout; one in both
+    cases ("Visit//IP//end") is a code of its own.
     """
     code = spelled_for(code, mapping)
     found = _matched(code, mapping, mapping.compiled_rules)
-    return _matched(code, mapping, mapping.rules_of_any_case) if found.reason == UNKNOWN else found
+    if found.reason != UNKNOWN or not (code.isupper() or code.islower()):
+        return found
+    return _matched(code, mapping, mapping.rules_of_any_case)
 
 
 def spelled_for(code: str, mapping: SiteMapping) -> str:
