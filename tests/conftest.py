@@ -89,7 +89,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the browser: one worker has all of it, and what the other takes over at the end is in small pieces."""
+    """Begin with the browser: one worker has all of it, and what the others take over at the end is in small pieces."""
     items.sort(key=lambda item: not item.path.is_relative_to(ROOT / "tests" / "browser"))
 
 

@@ -260,6 +260,7 @@ class CodeBook:
         order = [
             i for i in self._by_frequency(range(len(self._codes))) if self.found[i].item and _family(self.found[i])
         ]
+        place = {i: at for at, i in enumerate(order)}
         twins: defaultdict[tuple[str, str], defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for i in order:
             text, key = (
@@ -272,7 +273,7 @@ class CodeBook:
             groups = list(by_text.values())
             if len(by_text) == 2 and "" in by_text:
                 # What the table does not describe is the only one that it does.
-                groups = [sorted((i for members in groups for i in members), key=order.index)]
+                groups = [sorted((i for members in groups for i in members), key=place.__getitem__)]
             for members in groups:
                 items = [self.found[i].item for i in members]
                 item = min(items, key=lambda each: (each not in mine, len(name_key(each)) < len(each)))
