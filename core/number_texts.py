@@ -12,6 +12,25 @@ def counted(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def measured_text(value: float, digits: int = 3) -> str:
+    """Write a measured value with so many significant digits and no needless zeros.
+
+    Examples
+    --------
+    >>> [measured_text(value) for value in (4.400000095, 138.0, 1240.2, -12.5, 0.00004, float("nan"))]
+    ['4.4', '138', '1,240', '−12.5', '4e-05', '–']
+    """
+    if value != value:
+        return "–"
+    if abs(value) >= 10 ** (digits - 1):
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.{digits}g}"
+        if "e" in text and abs(value) >= 0.0001:
+            text = f"{value:.4f}"
+    return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
+
+
 def percent_places(share: float) -> int:
     """Return the decimals a share needs as a percentage: one if without it the share would read as none or all."""
     return int(f"{100.0 * share:.0f}" in {"0", "100"} and share not in {0.0, 1.0})

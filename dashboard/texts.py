@@ -9,7 +9,7 @@ from alertreview.alerts.models import AlertRow, Comparison
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
 from core.kinds import KindWords
-from core.number_texts import counted, percent_text
+from core.number_texts import counted, measured_text, percent_text
 from core.statistics.estimate import Estimate
 from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState
 
@@ -62,6 +62,7 @@ TRIAGE_CHOICES = {
     TriageChoice.SNOOZED: "Snoozed",
 }
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _POWER = re.compile(r"(?<=\d)[\^*](-?\d+)")
 _MICRO = re.compile(r"\bu(?=(?:g|l|L|m|mol|kat|U|IU)\b)")
@@ -93,14 +94,8 @@ def decision_line(words: str, limit: int = 36) -> str:
     return shorten(words.removesuffix(end), max(limit - len(end), 8)) + end
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Measured value with three significant digits and no needless zeros: 0.62, 138, 1,240."""
-    if value != value:
-        return "–"
-    if abs(value) >= 10 ** (digits - 1):
-        return f"{value:,.0f}"
-    text = f"{value:.{digits}g}"
-    return f"{value:.4f}" if "e" in text and abs(value) >= 0.0001 else text
+number = measured_text
+"""Measured value with three significant digits and no needless zeros: 0.62, 138, 1,240."""
 
 
 def unit(text: str) -> str:

@@ -145,18 +145,19 @@ class Explanations:
         nearest = self.nearest(content_hash, record, past)
         shown = list(zip(nearest.rows, nearest.similarities, nearest.decided, strict=True))[:N_NEIGHBOURS_SHOWN]
         related = _related_names(views.snapshot, past.result)
+        patient = views.case(record.row_index, record.task_key, related)
         return Explanation(
-            patient=views.case(record.row_index, record.task_key, related),
+            patient=patient,
             nearest=nearest,
             neighbours=tuple(
                 _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)
                 for row, similarity, decided in shown
             ),
-            reasons=self._reasons(content_hash, record, past),
+            reasons=self._reasons(content_hash, record, past, {lab.name for lab in patient.timeline.labs}),
             record_after=views.record_after(record.row_index, record.task_key),
         )
 
-    def _reasons(self, content_hash: str, record: ListedAlert, past: Past) -> ReasonWords:
+    def _reasons(self, content_hash: str, record: ListedAlert, past: Past, in_stay: set[str]) -> ReasonWords:
         """Say which findings speak for what was expected; empty where one decision alone occurs in the past."""
         views = self._open(content_hash)
         dictionary = views.snapshot.feature_dictionary
@@ -175,7 +176,7 @@ class Explanations:
         own = views.snapshot.features[[record.row_index]]
         x[own.indices] = own.data
         found = contrast.reasons(x, expected=record.decision is Decision.OMISSION)
-        return reasons_in_words(found, dictionary, record.decision)
+        return reasons_in_words(found, dictionary, record.decision, in_stay)
 
     def past_timeline(self, content_hash: str, record: ListedAlert, past: Past, position: int) -> Timeline | None:
         """Return the time line of a past instance that `explain` shows; None for a position that it has not."""

@@ -213,9 +213,9 @@ class CaseView:
 
     @property
     def drugs_now(self) -> tuple[TimelineDrug, ...]:
-        """Drugs that run at the snapshot, the last started first."""
+        """Drugs that run at the snapshot by name, where a certain one is found among forty."""
         running = [drug for drug in self.timeline.drugs if drug.is_running]
-        return tuple(sorted(running, key=lambda drug: drug.periods[-1][0], reverse=True))
+        return tuple(sorted(running, key=lambda drug: drug.name.casefold()))
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from scipy import sparse
 from alertreview.alerts.models import CaseView, LastValue, Timeline, TimelineDrug, TimelineLab
 from alertreview.records.snapshots import Snapshot
 from core.cohort.catalogue import members_of
-from core.cohort.feature_layout import ADMISSION, LOOK_BACK_HOURS
+from core.cohort.feature_layout import ADMISSION, LOOK_BACK_HOURS, apart_name
 from core.events.facts import FactKind
 from core.events.stream import decision_events, of_kind
 from core.kinds import EventKind, Kind, done_word, task_of
+from core.number_texts import measured_text
 from db.cache import Cache
 
 Times = npt.NDArray[np.datetime64]
@@ -129,6 +130,22 @@ class SnapshotViews:
         self._cases_cache: Cache[CaseView] = Cache(CACHED_CASES)
         self._facts_cache: Cache[pd.DataFrame] = Cache(CACHED_EVENTS, lambda facts: len(facts) + 1)
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.snapshot.feature_dictionary["source"]) | frozenset(self.snapshot.tasks["name"])
+
+    def _named(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return events or facts under the names of features and tasks, of which no two items have the same."""
+        name, item, unit = (rows[column].astype("str").astype("category") for column in ("name", "item", "unit"))
+        keys = np.stack([name.cat.codes, item.cat.codes, unit.cat.codes], axis=1)
+        found, place = np.unique(keys, axis=0, return_inverse=True)
+        kept = [(name.cat.categories[i], item.cat.categories[j], unit.cat.categories[k]) for i, j, k in found]
+        units: dict[str, list[str]] = {}
+        for _, each, its_unit in kept:
+            units.setdefault(each, []).append(its_unit)
+        names = [apart_name(called or each, each, units[each], self._names) for called, each, _ in kept]
+        return rows.assign(name=pd.Categorical(np.array(names, dtype=object)[place.ravel()]))
+
     def at(self, moment: pd.Timestamp | np.datetime64) -> datetime:
         """Return a site time its zone."""
         naive: datetime = np.datetime64(moment).astype("datetime64[us]").item()
@@ -212,8 +229,14 @@ class SnapshotViews:
         has_values = "value" in Kind(self._task(task_key)["kind"]).record.features
         if has_values and not {value.name for value in values}.intersection(own):
             values.append(LastValue(timeline.decision_name, None, "", "", None))
-        own = (*own, timeline.decision_name)
-        values.sort(key=lambda value: (value.name not in own, value.flag == "", value.hours_old or 0.0, value.name))
+        # Of a panel in the order of its lanes.
+        first = (*own, timeline.decision_name)
+        place = {name: i for i, name in reversed(list(enumerate(first)))}
+        values.sort(
+            key=lambda value: (
+                place.get(value.name, len(first)), value.flag == "", value.hours_old or 0.0, value.name
+            )
+        )  # fmt: skip
         return tuple(values)
 
     def _worded(self, seen: "_Seen", has_numbers: set[str]) -> list[LastValue]:
@@ -267,11 +290,18 @@ class SnapshotViews:
         sentences = [self._first_decision(events, later, snapshot_at, str(task["name"]), done, value)]
         if len(later) and events.time[later[0]] >= snapshot_at + WINDOW:
             sentences.append("Nothing within the 24 h in question.")
-        for event, ended in ((EventKind.DISCHARGE, "Discharged"), (EventKind.DEATH, "Died")):
-            ends = events.time[events.of_kind([event])]
-            ends = ends[(ends >= snapshot_at) & (ends < horizon)]
-            if len(ends):
-                sentences.append(f"{ended} {_hours(ends[0] - snapshot_at)} after {self.at(snapshot_at):%H:%M}.")
+        ends = {
+            word: times[(times >= snapshot_at) & (times < horizon)][:1]
+            for word, event in (("Discharged", EventKind.DISCHARGE), ("Died", EventKind.DEATH))
+            for times in [events.time[events.of_kind([event])]]
+        }
+        if len(ends["Died"]) and (ends["Discharged"] >= ends["Died"]).any():
+            del ends["Discharged"]  # as sources write of whoever dies in hospital
+        sentences += [
+            f"{word} {_hours(time - snapshot_at)} after {self.at(snapshot_at):%H:%M}."
+            for word, times in ends.items()
+            for time in times
+        ]
         return tuple(sentences)
 
     def hours_to_decision(self, row_index: int, task_key: str) -> float | None:
@@ -289,7 +319,7 @@ class SnapshotViews:
         if not len(later):
             return f"{name} was not {done} in the {RECORD_HOURS_AFTER} h after {start}."
         first = later[0]
-        words = "" if np.isnan(value) else f" ({value:.10g} {events.unit[first]})".replace(" )", ")")
+        words = "" if np.isnan(value) else f" ({measured_text(value)} {events.unit[first]})".replace(" )", ")")
         when = self.at(events.time[first]).strftime("%d %b at %H:%M")
         after = _hours(events.time[first] - snapshot_at)
         lag = "" if after == "0 h" else f"{after} after {start}, "
@@ -403,7 +433,7 @@ class SnapshotViews:
         since = admitted_at - LOOK_BACK
         known = (events.known_at < snapshot_at) & (events.time < snapshot_at) & (events.time >= since)
         patient_id = str(instance["patient_id"])
-        facts = self._facts_cache.get(patient_id, lambda: self.snapshot.facts_of(patient_id))
+        facts = self._facts_cache.get(patient_id, lambda: self._named(self.snapshot.facts_of(patient_id)))
         # An allergy without a date is worth more than the doubt whether it was known by then.
         undated = facts["known_at"].isna() & (facts["kind"] == FactKind.ALLERGY)
         known_facts = facts[((facts["known_at"] < pd.Timestamp(snapshot_at)) | undated).to_numpy()]
@@ -416,7 +446,9 @@ class SnapshotViews:
 
     def _events(self, row_index: int) -> PatientEvents:
         patient_id = self.snapshot.instances["patient_id"].iat[row_index]
-        return self._events_cache.get(patient_id, lambda: patient_events(self.snapshot.events_of(patient_id)))
+        return self._events_cache.get(
+            patient_id, lambda: patient_events(self._named(self.snapshot.events_of(patient_id)))
+        )
 
     def _instance(self, row_index: int) -> dict[str, Any]:
         return dict(self.snapshot.instances.iloc[row_index])

@@ -1,10 +1,12 @@
 """Reasons of an alert in words: findings, whether they hold here, and how often each goes with the decision."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from core.number_texts import measured_text
 from core.scoring.reasons import Finding, Reason, Reasons
 from core.vocabulary import Decision
 
@@ -27,20 +29,26 @@ class ReasonWords:
     counterfactual: str = ""  # the one change that would turn what was expected; empty when no single one does
 
 
-def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision) -> ReasonWords:
-    """Return reasons in words; an omission was expected, a commission was not."""
-    lines = tuple(_line(reason, dictionary, decision) for reason in reasons.reasons)
+def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision, in_stay: Set[str]) -> ReasonWords:
+    """Return reasons in words; an omission was expected, a commission was not.
+
+    `in_stay` names what was measured in the stay: a value of another lab is an older one, which its line says.
+    """
+    lines = tuple(_line(reason, dictionary, decision, in_stay) for reason in reasons.reasons)
     return ReasonWords(lines, _counterfactual(reasons, dictionary, decision))
 
 
-def _line(reason: Reason, dictionary: pd.DataFrame, decision: Decision) -> ReasonLine:
+def _line(reason: Reason, dictionary: pd.DataFrame, decision: Decision, in_stay: Set[str]) -> ReasonLine:
     here = _here(reason.finding, reason.here, reason.value, dictionary)
+    row = dictionary.iloc[reason.finding.column]
+    if str(row["aspect"]) in {"last_value", "change"} and not np.isnan(reason.value) and row["source"] not in in_stay:
+        here += ", before this stay"
     words = _finding(reason.finding, dictionary)
     if decision is Decision.COMMISSION or reason.here or reason.finding.threshold is None or np.isnan(reason.value):
         return ReasonLine(words, here, reason.share_with, reason.share_without)
-    # What was expected is explained by what holds: 32 h or less, instead of not above 32 h.
+    # What was expected is explained by what holds: at most 32 h, instead of not above 32 h.
     side = "above" if not reason.finding.below else "below"
-    opposite = words.replace(f" {side} ", " up to " if side == "above" else " from ")
+    opposite = words.replace(f" {side} ", " at most " if side == "above" else " at least ")
     return ReasonLine(opposite, here, reason.share_without, reason.share_with)
 
 
@@ -61,12 +69,12 @@ def _finding(finding: Finding, dictionary: pd.DataFrame) -> str:
             "on_now": f"On {source}",
             "measured_24h": f"{source} measured in the last 24 h",
             "pending": f"{source} pending",
-            "ever": f"{source} before in this stay",
+            "ever": f"Had {source} before",
             "is_female": "Female",
             "previous_stays": "Was in this hospital before",
         }.get(aspect, str(row["name"]))
     side = "below" if finding.below else "above"
-    limit = f"{side} {finding.threshold:g} {unit}".strip()
+    limit = f"{side} {measured_text(finding.threshold, 4)} {unit}".strip()
     what = {
         "last_value": source,
         "change": f"{source}, last change",
@@ -83,4 +91,4 @@ def _here(finding: Finding, holds: bool, value: float, dictionary: pd.DataFrame)
         return "yes" if holds else "no"
     if np.isnan(value):
         return "not measured"
-    return f"{value:.4g} {dictionary['unit'].iloc[finding.column]}".strip()
+    return f"{measured_text(value, 4)} {dictionary['unit'].iloc[finding.column]}".strip()

@@ -10,6 +10,7 @@ from alertreview.review.labelling_tools import Tool, ToolCase, ToolVote, from_to
 from alertreview.rights import Service, operator_only
 from alertreview.settings import Clock
 from core.errors import NotFoundError, RefusedError
+from core.number_texts import measured_text
 from core.vocabulary import PersonId
 from db.database import Database
 from db.models import BlindedRow, Study
@@ -121,7 +122,7 @@ def _lines(row: BlindedRow, patient: CaseView) -> list[str]:
         if value.hours_old is None:
             lines.append(f"{value.name}: not measured")
             continue
-        result = value.text if value.value is None else f"{value.value:g} {value.unit}".strip()
+        result = value.text if value.value is None else f"{measured_text(value.value)} {value.unit}".strip()
         lines.append(f"{value.name}: {result}{f' ({value.flag})' if value.flag else ''}, {value.hours_old:.0f} h ago")
     lines += [f"Running: {' '.join(filter(None, (d.name, d.dose, d.route)))}" for d in patient.drugs_now]
     return lines

@@ -209,8 +209,9 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: Task, score
     return TaskResult(
         task_id=task.id,
         scorer=scorer,
-        n_past=first.n_past if only else max(part.n_past for part in by_fold.values()),
-        n_past_positive=first.n_past_positive if only else max(part.n_past_positive for part in by_fold.values()),
+        # The mean, not the most: days and decisions of two folds would make a share that no past has.
+        n_past=round(np.mean([part.n_past for part in by_fold.values()])),
+        n_past_positive=round(np.mean([part.n_past_positive for part in by_fold.values()])),
         scaling={str(fold): part.scale for fold, part in by_fold.items()},
         diagnostics={"folds_left_out": len(scored) - len(by_fold)},
         feature_columns=first.feature_indices,

@@ -11,7 +11,7 @@ import pandas as pd
 from core.cohort.catalogue import members_of, panels_and_asked, why_no_order, with_catalogue
 from core.cohort.cohort import About, Built, Cohort, CohortSink, MemorySink
 from core.cohort.content_hash import content_hash
-from core.cohort.feature_layout import Layout, note_first_texts, with_unit
+from core.cohort.feature_layout import Layout, names_apart, note_first_texts, with_unit
 from core.cohort.instance_blocks import whole_block
 from core.cohort.labels import LabelledDays
 from core.cohort.patient_state import Background, members, patient_state
@@ -137,7 +137,7 @@ class _Patients:
         self._refuse_none()
         self._keep_labelled()
         bands.finish()
-        self.names = _apart([name or item for name, item in zip(names, items, strict=True)], items, units)
+        self.names = names_apart([name or item for name, item in zip(names, items, strict=True)], items, units)
         categories = mapping.categories
         self.background = Background(
             Layout(items, self.names, units, [category.name for category in categories]),
@@ -368,20 +368,6 @@ def _alike(tasks: pd.DataFrame) -> Finding:
     times = Counter(look for each in looks for look in each)
     names = [name for name, each in zip(tasks["name"], looks, strict=True) if max(map(times.__getitem__, each)) > 1]
     return Finding("alike_tasks", len(names), len(tasks), tuple(names))
-
-
-def _apart(names: list[str], items: list[str], units: list[str]) -> list[str]:
-    """Return names of which no two are the same: those of several items show the unit, else the item."""
-    times = Counter(name.casefold() for name in names)
-    with_unit = [
-        f"{name} ({unit})" if unit and times[name.casefold()] > 1 else name
-        for name, unit in zip(names, units, strict=True)
-    ]
-    times = Counter(name.casefold() for name in with_unit)
-    return [
-        f"{name} [{item}]" if times[name.casefold()] > 1 and name != item else name
-        for name, item in zip(with_unit, items, strict=True)
-    ]
 
 
 def _warnings(report: ImportReport) -> tuple[str, ...]:

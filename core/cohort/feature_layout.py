@@ -1,6 +1,7 @@
 """Where each feature lives in the sparse matrix, what it is called, and how entries are collected."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -183,6 +184,27 @@ def note_first_texts(events: pd.DataFrame, column: str, into: list[str]) -> None
     found = np.flatnonzero(first >= 0)
     for item, text in zip(found.tolist(), texts.codes.to_numpy()[first[found]].tolist(), strict=True):
         into[item] = into[item] or str(texts.categories[text])
+
+
+def names_apart(names: list[str], items: list[str], units: list[str]) -> list[str]:
+    """Return names of which no two are the same: those of several items show the unit, else the item."""
+    times = Counter(name.casefold() for name in names)
+    with_unit = [
+        f"{name} ({unit})" if unit and times[name.casefold()] > 1 else name
+        for name, unit in zip(names, units, strict=True)
+    ]
+    times = Counter(name.casefold() for name in with_unit)
+    return [
+        f"{name} [{item}]" if times[name.casefold()] > 1 and name != item else name
+        for name, item in zip(with_unit, items, strict=True)
+    ]
+
+
+def apart_name(name: str, item: str, units: Sequence[str], names: Set[str]) -> str:
+    """Return which of the names that `names_apart` has made is an item's, whose values have one of some units."""
+    with_units = [f"{name} ({unit})" for unit in units if unit]
+    made = [*(f"{each} [{item}]" for each in (*with_units, name)), *with_units]
+    return next((each for each in made if each in names), name)
 
 
 def with_unit(events: pd.DataFrame) -> pd.DataFrame:

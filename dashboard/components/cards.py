@@ -1,7 +1,7 @@
 """Pieces that all pages share: header, card, tile, badge, figure, empty state."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +16,7 @@ from dashboard.context import command, is_phone
 from dashboard.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, number, plain
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
     from streamlit.elements.lib.column_types import ColumnConfig
 
 _PAUSE_SECONDS = 0.025
@@ -132,14 +133,13 @@ def table(
     key: str,
     alt: str,
     columns: "Mapping[str, ColumnConfig] | None" = None,
-    on_phone: Sequence[str] | None = None,
 ) -> None:
     """Draw a table, in full up to a screenful and scrolled beyond it.
 
-    `alt` is for screen readers, which cannot read it. `on_phone` names the columns for which a phone has room; without
-    them a phone shows each row as lines of text, as it does the worklist's.
+    `alt` is for screen readers, which cannot read it. A phone has no room for the columns: there each row is lines of
+    text, as in the worklist.
     """
-    if is_phone() and on_phone is None:
+    if is_phone():
         _rows_in_words(frame, key)
         return
     st.dataframe(
@@ -147,7 +147,6 @@ def table(
         key=key,
         hide_index=True,
         height="content" if len(frame) <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS + 2,
-        column_order=on_phone if is_phone() else None,
         column_config={**counts(frame), **(columns or {})},
         alt=alt,
     )
@@ -155,17 +154,45 @@ def table(
 
 def _rows_in_words(frame: pd.DataFrame, key: str) -> None:
     """Draw rows as the value of their first column, and below it the others with their names."""
-    height: Literal["content"] | int = "content" if len(frame) <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS
-    with st.container(key=key, gap="xsmall", height=height, border=False):
-        for first, *others in frame.itertuples(index=False):
-            named = (
-                (str(name).strip(), _in_words(value)) for name, value in zip(frame.columns[1:], others, strict=True)
-            )
-            words = " · ".join(f"{plain(name)} {plain(value, 300)}".strip() for name, value in named if value)
-            st.markdown(f"**{plain(_in_words(first), 300)}**  \n:small[{muted(words)}]")
+    with _phone_rows(len(frame), key):
+        # One piece of text: of hundreds of tasks each would take its time.
+        st.markdown("\n\n".join(f"**{first}**  \n:small[{muted(others)}]" for first, others in _words_of(frame)))
+
+
+def choice(frame: pd.DataFrame, *, key: str, label: str, on_change: Callable[[], None] | None = None) -> int | None:
+    """Draw on a phone rows of which one may be chosen, with every column, and return the position of the chosen one."""
+    words = _words_of(frame)
+    with _phone_rows(len(frame), f"{key}-rows"):
+        return st.radio(
+            label,
+            range(len(words)),
+            index=None,
+            key=key,
+            format_func=lambda place: words[place][0],
+            captions=[others for _, others in words],
+            label_visibility="collapsed",
+            on_change=on_change,
+        )
+
+
+def _phone_rows(n_rows: int, key: str) -> "DeltaGenerator":
+    height: Literal["content"] | int = "content" if n_rows <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS
+    return st.container(key=key, gap="xsmall", height=height, border=False)
+
+
+def _words_of(frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return of each row the value of its first column, and the others with their names, as safe Markdown."""
+    words = []
+    for first, *others in frame.itertuples(index=False):
+        named = ((str(name).strip(), _in_words(value)) for name, value in zip(frame.columns[1:], others, strict=True))
+        said = " · ".join(f"{plain(name)} {plain(value, 300)}".strip() for name, value in named if value)
+        words.append((plain(_in_words(first), 300), said))
+    return words
 
 
 def _in_words(value: object) -> str:
+    if value is None or value is pd.NA:
+        return ""
     if isinstance(value, float):
         return number(value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value).strip()

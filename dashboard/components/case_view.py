@@ -20,6 +20,8 @@ MOST_ROWS = 12
 FEW_ROWS = 7
 """Where the answers leave less room: both tables are to be seen at once."""
 ROW_PIXELS = 29
+_PHONE_PIXELS = 420
+_UNBROKEN = 12  # letters
 LONGEST_EARLIER = 11
 """Letters that the column of earlier values holds on a laptop."""
 COLUMN_RATIO = (7, 5)
@@ -33,7 +35,7 @@ def title(case: BlindedCase | AdjudicationCase, label: str = "") -> None:
         about = texts.joined(
             f"Case {texts.plain(label, 12)}" if label else "",
             texts.plain(texts.person(case.sex, case.age_years)),
-            texts.plain(case.unit, 40),
+            texts.plain(case.unit, 60),
         )
         at = case.patient.timeline.snapshot_at
         st.markdown(
@@ -104,14 +106,18 @@ def last_values(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> Non
             st.markdown(cards.muted("Nothing was measured before the snapshot."))
             return
         frame = pd.DataFrame([_row(value) for value in patient.last_values])
-        more = [] if is_phone() else [each for each in ("Reference", "Earlier") if frame[each].any()]
+        if is_phone():
+            with st.container(height=_PHONE_PIXELS if len(frame) > most_rows else "content", border=False):
+                _phone_table(frame[["Lab", "Value"]])
+            return
+        more = [each for each in ("Reference", "Earlier") if frame[each].any()]
         st.dataframe(
             frame,
             hide_index=True,
             height="content" if len(frame) <= most_rows else _height(most_rows),
             row_height=ROW_PIXELS,
             key=f"last-values-{name}",
-            column_order=["Lab", "Value", *([] if is_phone() else ["Age"]), *more],
+            column_order=["Lab", "Value", "Age", *more],
             column_config={column: st.column_config.TextColumn(width=width) for column, width in _widths(more)},
             alt=f"Last values of {texts.plural(len(frame), 'lab or vital sign', 'labs and vital signs')} "
             "with unit, flag, age, reference range and the values before",
@@ -137,6 +143,16 @@ def _row(value: LastValue) -> dict[str, object]:
     }
 
 
+def _phone_table(frame: pd.DataFrame) -> None:
+    """Draw a table whose cells take several lines, a time but one: a grid would cut its last column."""
+
+    def cell(text: str) -> str:
+        words = texts.plain(text)
+        return words.replace(" ", texts.NO_BREAK) if len(text) <= _UNBROKEN else words
+
+    st.table(frame.map(cell), hide_index=True)
+
+
 def _earlier(values: Sequence[float]) -> str:
     """Return the last two values, or the last one where two would be cut at the end of the column."""
     words = " → ".join(texts.number(each) for each in values[-2:])
@@ -145,8 +161,6 @@ def _earlier(values: Sequence[float]) -> str:
 
 def _widths(more: list[str]) -> list[tuple[str, int]]:
     """Return the widths of the columns but the last, which takes what is left: no name of a usual lab is cut."""
-    if is_phone():
-        return [("Lab", 138)]
     return list({"Lab": 145, "Value": 124, "Age": 58, "Reference": 72}.items())[: 2 + len(more)]
 
 
@@ -166,7 +180,10 @@ def _reference(low: float | None, high: float | None) -> str:
 def drugs_now(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:
     """Draw the card of the drugs that run at the snapshot, with dose, route and how long."""
     at = patient.timeline.snapshot_at
-    with cards.card("Drugs now", f"running at {at:%H:%M}", key=f"drugs-{name}"):
+    running = patient.drugs_now
+    missing = " and ".join(what for what in ("dose", "route") if not any(getattr(one, what) for one in running))
+    line = f"running at {at:%H:%M}" + (f", {missing} not recorded" if running and missing else "")
+    with cards.card("Drugs now", line, height="stretch", key=f"drugs-{name}"):
         if not patient.drugs_now:
             st.markdown(cards.muted("No drug order runs at the snapshot."))
             return
@@ -181,8 +198,7 @@ def drugs_now(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:
         ]
         frame = pd.DataFrame(rows)
         if is_phone():
-            # A grid would cut its last column.
-            st.table(frame[[each for each in frame if frame[each].any()]].map(texts.plain), hide_index=True)
+            _phone_table(frame[[each for each in frame if frame[each].any()]])
             return
         st.dataframe(
             frame,

@@ -1,5 +1,7 @@
 """Alert: one decision in question and everything that explains why it is unusual."""
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from alertreview.alerts.models import AlertDetail
@@ -22,6 +24,9 @@ from dashboard.context import Acting, acting, application, colours, go, has_arri
 _WORKLIST = "views/worklist.py"
 BAR = "alert"  # the triage bar of this page
 _SCORE = "histogram_score"
+# Pixels, measured at 1280: the card of the histogram, that of the notes, and what is always in the two columns.
+_HISTOGRAM, _NOTES, _LEFT, _RIGHT = 296, 220, 786, 560
+_LETTERS = 30  # of a finding on one line
 MENTIONED_SURPRISE = 1.5  # odds by the state over odds in general
 
 
@@ -71,6 +76,35 @@ def page() -> None:
         read_ahead(following, lambda app: app.worklist.read_ahead(following))
 
 
+@dataclass(frozen=True)
+class Filled:
+    """How the right column is filled so that it ends about where the left one does."""
+
+    n_values: int  # rows of the last values without scrolling
+    n_drugs: int  # the same of the drugs
+    moves_notes: bool  # the notes stand on the right
+    moves_histogram: bool
+
+    @classmethod
+    def of(cls, detail: AlertDetail) -> "Filled":
+        """Weigh the cards by their heights on a laptop: tables get rows, and what they leave the last cards fill."""
+        if is_phone():
+            return cls(case_view.MOST_ROWS, case_view.MOST_ROWS, moves_notes=False, moves_histogram=False)
+        n_values, n_drugs = len(detail.patient.last_values), len(detail.patient.drugs_now)
+        lines = [1 + len(line.finding) // _LETTERS for line in detail.reasons.lines]
+        left = _LEFT + 24 * len(detail.record_after) + 33 * len(detail.neighbours) + _HISTOGRAM + _NOTES
+        right = _RIGHT + sum(18 + 23 * n for n in lines)
+        n_rows = (left - right) // case_view.ROW_PIXELS
+        few = case_view.FEW_ROWS
+        drugs = min(n_drugs, max(n_rows // 2, n_rows - n_values, few))
+        values = min(n_values, max(n_rows - drugs, few))
+        empty = (n_rows - values - drugs) * case_view.ROW_PIXELS
+        # A card that changes sides shortens one column and fills the other.
+        moves_notes = empty > _NOTES
+        moves_histogram = moves_notes and empty - 2 * _NOTES > _HISTOGRAM
+        return cls(values, drugs, moves_notes=moves_notes, moves_histogram=moves_histogram)
+
+
 def _cards(detail: AlertDetail, me: Acting) -> None:
     """Draw what is known of the patient and why the decision is unusual, in two columns that end level."""
     row = detail.row
@@ -86,15 +120,18 @@ def _cards(detail: AlertDetail, me: Acting) -> None:
         if detail.record_after:
             with cards.card("What the record shows afterwards", "up to 72 h after the snapshot", key="record-after"):
                 st.markdown("  \n".join(texts.plain(sentence, 300) for sentence in detail.record_after))
+    filled = Filled.of(detail)
     with left:
         neighbours(detail)
-        _histograms(detail, detail.lowest_scaled_score)
-        story_card(row.alert_id, me)
     with right:
         reasons(detail)
         _scores(detail)
-        case_view.last_values(detail.patient, name)
-        case_view.drugs_now(detail.patient, name)
+        case_view.last_values(detail.patient, name, filled.n_values)
+        case_view.drugs_now(detail.patient, name, filled.n_drugs)
+    with right if filled.moves_histogram else left:
+        _histograms(detail, detail.lowest_scaled_score)
+    with right if filled.moves_notes else left:
+        story_card(row.alert_id, me)
 
 
 def _no_alert(title: str, sentence: str) -> None:
@@ -159,7 +196,7 @@ def _title(detail: AlertDetail) -> None:
     about = texts.joined(
         texts.plain(row.patient_id, 24),
         texts.plain(texts.person(row.sex, row.age_years)),
-        texts.plain(row.unit, 40),
+        texts.plain(row.unit, 60),
         f"day {detail.day_of_stay} of stay",
         texts.day_time(row.snapshot_at),
     )
@@ -234,10 +271,10 @@ def _score_sentence(detail: AlertDetail) -> str:
         days = 100 * detail.row.score
         # Nothing is certain: 99.6 is not 100, nor .4 none.
         about = "over 99" if days > 99 else "under 1" if days < 1 else f"about {days:.0f}"
-        how = f"Of 100 days scored like this one, {about} had the other decision. "
-        if detail.surprise >= MENTIONED_SURPRISE:
-            how += f"Its odds are {detail.surprise:,.0f} times those among all patients. "
-    usual = f"Expected: {expected}. In all past instances of this task it was {asked} in {share}."
+        how = f"Of 100 days scored like this one, {about} had the other decision"
+        times = f": {detail.surprise:,.0f} times the odds among all patients"
+        how += f"{times if detail.surprise >= MENTIONED_SURPRISE else ''}. "
+    usual = f"Expected: {expected}. On all past days together: {asked} on {share}."
     cut = " The decision window was cut short." if detail.row.window_cut else ""
     return texts.plain(how + usual + cut, 300)
 

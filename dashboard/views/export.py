@@ -218,7 +218,7 @@ def _past(app: "Services", study: StudyView) -> None:
             st.markdown(cards.muted("Nothing was exported yet."))
             return
         names = {f"person {person.person_id}": person.name for person in app.site.people()}
-        st.dataframe(
+        cards.table(
             pd.DataFrame(
                 {
                     "When (UTC)": [texts.day_time(one.exported_at) for one in past],
@@ -230,8 +230,6 @@ def _past(app: "Services", study: StudyView) -> None:
                 }
             ),
             key="ex_past",
-            hide_index=True,
-            height="content" if len(past) <= 10 else 390,
             alt=f"{texts.plural(len(past), 'past export')}, newest first, with checksums",
         )
 

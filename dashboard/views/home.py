@@ -207,7 +207,7 @@ def _highest_card(found: WorklistPage, address: dict[str, str], words: str) -> N
                 with next(cells):
                     st.page_link(
                         "views/alert.py",
-                        label=f":primary[{texts.plain(texts.decision_line(line.words))}]",
+                        label=f":primary[{texts.plain(texts.decision_line(line.words, 60))}]",
                         query_params={**address, "alert": str(row.alert_id)},
                     )
                 who = texts.joined(texts.plain(texts.patient_cell(row), 40), texts.plain(row.unit, 30))

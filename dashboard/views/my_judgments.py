@@ -10,7 +10,7 @@ from dashboard import texts
 from dashboard.components import cards
 from dashboard.components.acting import reading_as
 from dashboard.components.studies.choice import studies_to_read
-from dashboard.context import application
+from dashboard.context import application, is_phone
 
 ALL = "All"
 
@@ -91,11 +91,33 @@ def _table(rows: list[JudgmentRow], studies: dict[str, StudyView]) -> None:
             "version": [row.version for row in rows],
         }
     )
+    chosen = _chosen(frame, key)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if chosen is None:
+            st.markdown(
+                cards.muted(f"{texts.plural(len(rows), 'judgment')}. Select one to look at it again or change it.")
+            )
+            return
+        row = rows[chosen]
+        study = studies.get(row.study_slug)
+        if study is None or study.status is not StudyStatus.OPEN:
+            st.markdown(
+                cards.muted(f"Case {texts.plain(row.case_label)}: its study is locked, so the answer cannot change.")
+            )
+        elif st.button(f"Open case {texts.plain(row.case_label, 12)}", key="mj_open", type="primary"):
+            st.switch_page("views/review.py", query_params={"study": row.study_slug, "case": str(row.case_id)})
+
+
+def _chosen(frame: pd.DataFrame, key: str) -> int | None:
+    """Draw the rows and return the position of the selected one."""
+    alt = f"{texts.plural(len(frame), 'judgment')} of yours"
+    if is_phone():
+        return cards.choice(frame.rename(columns=str.capitalize), key=f"{key}-phone", label=alt)
     event = st.dataframe(
         frame,
         key=key,
         hide_index=True,
-        height="content" if len(rows) <= 15 else 560,
+        height="content" if len(frame) <= 15 else 560,
         on_select="rerun",
         selection_mode="single-row",
         column_config={
@@ -108,23 +130,9 @@ def _table(rows: list[JudgmentRow], studies: dict[str, StudyView]) -> None:
             "saved": st.column_config.TextColumn("Saved", width=130),
             "version": st.column_config.NumberColumn("Version", width=60),
         },
-        alt=f"{texts.plural(len(rows), 'judgment')} of yours",
+        alt=alt,
     )
-    chosen = event.selection.rows
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if not chosen:
-            st.markdown(
-                cards.muted(f"{texts.plural(len(rows), 'judgment')}. Select one to look at it again or change it.")
-            )
-            return
-        row = rows[chosen[0]]
-        study = studies.get(row.study_slug)
-        if study is None or study.status is not StudyStatus.OPEN:
-            st.markdown(
-                cards.muted(f"Case {texts.plain(row.case_label)}: its study is locked, so the answer cannot change.")
-            )
-        elif st.button(f"Open case {texts.plain(row.case_label, 12)}", key="mj_open", type="primary"):
-            st.switch_page("views/review.py", query_params={"study": row.study_slug, "case": str(row.case_id)})
+    return event.selection.rows[0] if event.selection.rows else None
 
 
 def _answer(row: JudgmentRow, studies: dict[str, StudyView]) -> str:

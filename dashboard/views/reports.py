@@ -103,7 +103,7 @@ def _signatures(report: StudyReport) -> None:
     with cards.card("Signatures", "name, time and meaning under the report as it stands"):
         signatures = app.reports.signatures(report.slug, report)
         if signatures:
-            st.dataframe(
+            cards.table(
                 pd.DataFrame(
                     {
                         "Name": [texts.shorten(signature.name, 40) for signature in signatures],
@@ -113,8 +113,6 @@ def _signatures(report: StudyReport) -> None:
                     }
                 ),
                 key="rp_signatures",
-                hide_index=True,
-                height="content",
                 alt="Signatures under this report, with whether they still hold",
             )
         else:
@@ -354,7 +352,6 @@ def _strata(report: StudyReport) -> None:
         ),
         key="rp_strata",
         columns={"Inclusion probability": st.column_config.NumberColumn(format="%.2g")},
-        on_phone=("Stratum", "Chosen", "Positive"),
         alt="Strata from which cases were chosen, with inclusion probabilities",
     )
 

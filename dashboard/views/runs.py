@@ -108,17 +108,30 @@ def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
             "Alerts": [run.n_alerts for run in runs],
         }
     )
+    if is_phone():
+        _choose_on_phone(frame, ids, place)
+        return
     st.dataframe(
         frame,
         key=key,
         column_config=cards.counts(frame),
-        column_order=("Run", "Finished", "Alerts") if is_phone() else None,
         hide_index=True,
         height="content" if len(runs) <= 10 else 390,
         on_select=clicked,
         selection_mode="single-row-required",
         alt=f"{texts.plural(len(runs), 'scoring run')}, newest first",
     )
+
+
+def _choose_on_phone(frame: pd.DataFrame, ids: list[RunId], place: int) -> None:
+    key = f"runs_phone_{len(ids)}"
+    st.session_state[key] = place
+
+    def chosen() -> None:
+        st.query_params["run"] = str(ids[st.session_state[key]])
+
+    frame["Run"] = [f"Run {run_id}" for run_id in ids]
+    cards.choice(frame, key=key, label="Run", on_change=chosen)
 
 
 def _import(import_summary: Mapping[str, object]) -> None:

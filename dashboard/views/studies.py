@@ -157,9 +157,9 @@ def _readers(study: StudyView) -> None:
             "Cannot judge": [reader.states[SlotState.CANNOT_JUDGE] for reader in readers],
         }
         cards.table(
-            pd.DataFrame(columns),
+            # In words the second says what the first draws.
+            pd.DataFrame(columns).drop(columns="Done" if is_phone() else []),
             key="st_readers",
-            on_phone=("Reader", "Done", "Cases"),
             columns={
                 "Done": st.column_config.ProgressColumn(
                     min_value=0, max_value=100, format="%d%%", color="primary", width=76

@@ -209,11 +209,11 @@ def _preview(plan: StudyPlan) -> PlanPreview | None:
         ),
         key="su_strata",
         columns={"Inclusion probability": st.column_config.NumberColumn(format="%.2g")},
-        on_phone=("Stratum", "Candidates", "Chosen"),
         alt="Strata with candidates, chosen cases and the chance of each candidate, which is stored with the case",
     )
     parts = [f"{texts.plural(preview.n_chosen, 'case')} of {texts.plural(preview.n_patients, 'patient')}"]
-    parts += [f"left out: {n:,} {why}" for why, n in preview.left_out.items()]
+    if preview.left_out:
+        parts.append("left out: " + ", ".join(f"{n:,} {why}" for why, n in preview.left_out.items()))
     st.markdown(f":small[{cards.muted(texts.plain(texts.joined(*parts), 400))}]")
     for sentence in preview.notes:
         st.markdown(f":small[:material/info: {cards.muted(texts.plain(sentence, 400))}]")

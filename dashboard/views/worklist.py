@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PAGE_SIZE = 13
 # Pixels: with their head and the buttons below them, the rows of a page fit on a screen of 800.
 ROW_HEIGHT = 31
+_LETTERS = 30  # of a decision, in its column
 SHOWN = "worklist_shown"
 # Session key of the first alert of the selected line, by which the grid knows it (a bare text here would be shown).
 SELECTED = "worklist_selected"
@@ -237,11 +238,11 @@ def _frame(lines: tuple[WorklistLine, ...], first: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "place": list(range(first, first + len(lines))),
-            "decision": [texts.decision_line(line.words) for line in lines],
+            "decision": [texts.decision_line(line.words, _LETTERS) for line in lines],
             **{one.value: [_highest(line, one) for line in lines] for one in Decision},
             "score": [line.first.scaled_score for line in lines],
             "patient": [texts.patient_cell(line.first) for line in lines],
-            "unit": [texts.shorten(line.first.unit, 40) for line in lines],
+            "unit": [texts.shorten(line.first.unit, 18) for line in lines],
             "day": [texts.short_time(line.first.snapshot_at) for line in lines],
             "triage": [_standing(line) for line in lines],
         }

@@ -118,6 +118,28 @@ def test_at_200_percent_cards_stand_below_each_other_and_no_name_of_a_figure_is_
     assert abs(score["y"] + score["height"] / 2 - name["y"] - name["height"] / 2) < 10, "a line of a card stays one"
 
 
+def test_both_columns_of_an_alert_end_level_however_little_there_is_to_list(visit: OpenVisit) -> None:
+    page = visit().open("alert?alert=1000")
+    ends = page.locator("[data-testid=stColumn]").evaluate_all(
+        "all => all.map(one => Math.max(...[...one.querySelectorAll('[data-testid=stVerticalBlock]')]"
+        ".filter(box => box !== one.firstElementChild && parseFloat(getComputedStyle(box).borderTopWidth) > 0)"
+        ".map(box => box.getBoundingClientRect().bottom)))"
+    )
+    assert len(ends) == 2
+    assert abs(ends[0] - ends[1]) < 100, "a third of a column is empty"
+
+
+def test_at_320_pixels_no_value_is_cut(visit: OpenVisit) -> None:
+    opened = visit(phone=True, width=320)
+    for path in ("alert?alert=1000", "review"):
+        page = opened.open(path)
+        cells = page.locator("[class*=st-key-values-] td")
+        assert cells.count() >= 4
+        assert page.locator("[class*=st-key-values-] [data-testid=stDataFrame]").count() == 0, "a grid cuts its cells"
+        assert cells.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length") == 0
+        assert any("↑" in words or "↓" in words for words in cells.all_inner_texts())
+
+
 def test_shifts_add_up_while_they_are_less_than_a_second_apart_and_within_five() -> None:
     def total(*shifts: tuple[float, float]) -> float:
         return round(cumulative([Shift(at, by, "") for at, by in shifts]), 6)

@@ -32,7 +32,7 @@ CHOICES = FilterChoices(
         (5.234, "5.23"),
         (0.00004, "4e-05"),
         (0.0012, "0.0012"),
-        (-3.25, "-3.25"),
+        (-3.25, "−3.25"),
     ],
 )
 def test_measured_values_have_three_digits_and_no_needless_zeros(value: float, text: str) -> None:

@@ -47,13 +47,16 @@ def _grid(detail: AlertDetail) -> int | None:
         for neighbour in detail.neighbours
     ]
     frame = pd.DataFrame(rows)
-    # A phone has room for what was decided, or for how similar the days are.
+    # Of this alert alone: a kept list would keep its selected position and mean another patient by it.
+    key = f"neighbours-{detail.row.alert_id}"
+    if is_phone():
+        # An outcome needs no name before it.
+        return cards.choice(frame.rename(columns={"Day": "", "After": " "}), key=key, label="Similar day")
     event = st.dataframe(
-        frame.drop(columns="Similarity") if is_phone() else frame,
+        frame,
         hide_index=True,
         height="content",
-        # Of this alert alone: a kept grid would keep its selected position and mean another patient by it.
-        key=f"neighbours-{detail.row.alert_id}",
+        key=key,
         on_select="rerun",
         selection_mode="single-row",
         column_config={

@@ -8,8 +8,6 @@ from dashboard import texts
 from dashboard.components import cards
 from dashboard.context import is_phone
 
-NO_BREAK = "\N{NO-BREAK SPACE}"
-
 
 def reasons(detail: AlertDetail) -> None:
     """Draw the card: a line for each reason with its two shares, and the change that would turn the expectation."""
@@ -20,7 +18,7 @@ def reasons(detail: AlertDetail) -> None:
         if not detail.reasons.lines:
             usual = texts.percent(detail.task_positive_share)
             st.markdown(
-                cards.muted(f"No single finding tells past days apart. It was {done} on {usual} of all of them.")
+                cards.muted(f"No single finding tells past days apart. On all of them together: {done} on {usual}.")
             )
             return
         phone = is_phone()
@@ -28,8 +26,8 @@ def reasons(detail: AlertDetail) -> None:
         heads = ["Finding, here", "with", "without"] if phone else ["Finding", f"{done} with", "without", "here"]
         table = [_table_row(heads), _table_row([":--", *["--:"] * (len(heads) - 1)])]
         for line in detail.reasons.lines:
-            finding, here = texts.plain(texts.unit(line.finding), 60), texts.plain(texts.unit(line.here), 24)
-            here = f"**{here.replace(' ', NO_BREAK)}**"  # a value and its unit
+            finding, here = texts.plain(texts.unit(line.finding), 120), texts.plain(texts.unit(line.here), 24)
+            here = f"**{here.replace(' ', texts.NO_BREAK)}**"  # a value and its unit
             shares = [f"**{texts.percent(line.share_with)}**", texts.percent(line.share_without)]
             table.append(_table_row([f"{finding}, {here}", *shares] if phone else [finding, *shares, here]))
         st.markdown("\n".join(table))

@@ -43,7 +43,7 @@ def _list(one: ListComparison) -> None:
     if not rows:
         return
     with st.expander(f"{texts.DECISION_TEXTS[one.decision]}s that entered, left or moved"):
-        st.dataframe(
+        cards.table(
             pd.DataFrame(
                 {
                     "What": [_what(row) for row in rows],
@@ -55,8 +55,7 @@ def _list(one: ListComparison) -> None:
                 }
             ),
             key=f"rc_rows_{one.decision.value}",
-            hide_index=True,
-            column_config={
+            columns={
                 name: st.column_config.NumberColumn(format="%.3f")
                 for name in ("Scaled score before", "Scaled score after")
             },

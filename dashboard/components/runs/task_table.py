@@ -82,9 +82,9 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
     alt = f"{texts.plural(len(rows), 'task')} of the last import: {words}"
     key = f"tasks_{abs(hash((*frame.columns, *(row.entry.task_key for row in rows))))}"
     columns: dict[str, ColumnConfig] = {"Share": st.column_config.NumberColumn(format="%.1f%%")}
-    if is_phone():  # a long name must not push the others out of sight
-        columns["Task"] = st.column_config.TextColumn(width=175)
-    cards.table(frame, key=key, alt=alt, columns=columns, on_phone=("Task", "Asked about", "Share"))
+    if is_phone():
+        frame["Share"] = [texts.percent(row.entry.rate, 1) for row in rows]
+    cards.table(frame, key=key, alt=alt, columns=columns)
     n_instances = view.entries[0].n_instances
     st.markdown(
         cards.muted(

@@ -107,7 +107,7 @@ def _self_agreement(study: StudyView, n_repeats: int) -> None:
         if not rows:
             st.markdown(cards.muted("No reader has judged a case twice yet."))
             return
-        st.dataframe(
+        cards.table(
             pd.DataFrame(
                 {
                     "Reader": [row.reader_code for row in rows],
@@ -116,8 +116,6 @@ def _self_agreement(study: StudyView, n_repeats: int) -> None:
                 }
             ),
             key="sa_self",
-            hide_index=True,
-            height="content",
             alt="Readers with how often they answered the same case the same way twice",
         )
 

@@ -129,15 +129,18 @@ def test_every_order_that_runs_at_the_snapshot_reaches_its_line(views: SnapshotV
     assert n_running > 30
 
 
-def made_views(tmp_path: Path, rows: str) -> SnapshotViews:
+END = "{p},2026-01-09 06:00,DISCHARGE,,,,,,,,\n"
+
+
+def made_views(tmp_path: Path, rows: str, end: str = END, names: dict[str, str] | None = None) -> SnapshotViews:
     """Two patients with one stay each and the same further rows."""
-    stay = "{p},2026-01-01 06:00,ADMISSION//Chest pain,,,,,,,,\n{p},2026-01-09 06:00,DISCHARGE,,,,,,,,\n"
+    stay = "{p},2026-01-01 06:00,ADMISSION//Chest pain,,,,,,,,\n" + end
     head = "patient,time,code,value,text,unit,end,dose,route,range_low,range_high\n"
     source = tmp_path / "records.csv"
     source.write_text(head + "".join((stay + rows).format(p=p) for p in ("a", "b")))
     content = yaml.safe_load(preset_paths()["csv"].read_text())
     own = tmp_path / "own.yaml"
-    own.write_text(yaml.safe_dump({**content, "name": "own", "min_positive": 1}))
+    own.write_text(yaml.safe_dump({**content, "name": "own", "min_positive": 1, "names": names or {}}))
     return SnapshotViews(read_snapshot(import_snapshot(source, tmp_path / "home", format="csv", mapping=own).folder))
 
 
@@ -230,6 +233,62 @@ def test_results_in_conflicting_units_are_never_drawn_on_one_scale(tmp_path: Pat
     assert (drawn.unit, drawn.values) == ("mmol/L", (4, 5, 6))
     (last,) = [value for value in patient.last_values if value.name == "Kalium"]
     assert (last.value, last.flag, last.text) == (None, "", "no value"), "a later result that no scale holds is said"
+
+
+@pytest.mark.parametrize(
+    ("units", "names"),
+    [
+        (("#/uL", "K/uL"), ["Lymphocytes (#/uL)", "Lymphocytes (K/uL)"]),
+        (("g/dL", "g/dL"), ["Lymphocytes (g/dL) [50811]", "Lymphocytes (g/dL) [51222]"]),
+        (("", ""), ["Lymphocytes [50811]", "Lymphocytes [51222]"]),
+    ],
+)
+def test_two_labs_of_one_name_have_a_lane_and_a_range_each(
+    tmp_path: Path, units: tuple[str, str], names: list[str]
+) -> None:
+    rows = "".join(
+        f"{{p}},2026-01-0{day} 06:30,LAB//{item},{value},,{unit},,,,{value - 1},{value + 1}\n"
+        for day in (1, 2)
+        for item, unit, value in zip(("50811", "51222"), units, (1200, 1.2), strict=True)
+    )
+    views = made_views(tmp_path, ROWS + rows, names={"50811": "Lymphocytes", "51222": "Lymphocytes"})
+    tasks = views.snapshot.tasks.set_index("name")["task_key"]
+    for own, other in (names, names[::-1]):
+        case = views.case(1, tasks[own], [other])
+        first, second = case.timeline.labs[:2]
+        assert (first.name, second.name) == (own, other)
+        assert len(set(first.values)) == len(set(second.values)) == 1
+        assert case.last_values[0].name == own, "the lab in question was measured"
+        assert first.low == first.values[0] - 1
+
+
+def test_the_labs_of_a_panel_come_first_in_the_order_of_their_lanes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = "".join(f"{{p}},2026-01-02 06:30,LAB//{lab},,,,,\n" for lab in ("Na,120,,mmol/L", "Glucose,95,,mg/dL"))
+    views = made_views(tmp_path, ROWS + again)
+    keys = views.snapshot.tasks.set_index("name")["task_key"]
+    monkeypatch.setattr(views, "_done_by", lambda _: (keys["Na"], keys["Glucose"]))
+    case = views.case(0, keys["Na"])
+    assert [value.name for value in case.last_values][:2] == ["Na", "Glucose"]
+    assert [lab.name for lab in case.timeline.labs][:2] == ["Na", "Glucose"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ("DISCHARGE 03 07:45, DEATH 03 07:45", ["Died 48 h after 08:00."]),
+        ("DISCHARGE 03 09:00, DEATH 03 07:45", ["Died 48 h after 08:00."]),
+        ("DISCHARGE 02 07:45, DEATH 03 07:45", ["Discharged 24 h after 08:00.", "Died 48 h after 08:00."]),
+        ("DISCHARGE 02 07:45", ["Discharged 24 h after 08:00."]),
+    ],
+)
+def test_who_dies_in_hospital_is_not_said_to_be_discharged(tmp_path: Path, ends: str, said: list[str]) -> None:
+    rows = "".join(
+        f"{{p}},2026-01-{day} {time},{word},,,,,,,,\n" for word, day, time in map(str.split, ends.split(", "))
+    )
+    views = made_views(tmp_path, ROWS + rows, end="")
+    assert list(views.record_after(0, str(views.snapshot.tasks["task_key"].iloc[0])))[1:] == said
 
 
 @pytest.mark.parametrize("rows", ["", "{p},2026-01-01 06:30,LAB//K,5.9,,mmol/L,,,,,\n"])

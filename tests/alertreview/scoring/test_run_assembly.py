@@ -17,7 +17,8 @@ TASK = Task(
 class Fold(ScoredTasks):
     """A fold with ready scores."""
 
-    def __init__(self, scores: list[float] | None, past: list[float]) -> None:
+    def __init__(self, scores: list[float] | None, past: list[float], n_positive: int = 7) -> None:
+        object.__setattr__(self, "n_positive", n_positive)
         object.__setattr__(self, "ready", scores)
         object.__setattr__(self, "past", past)
         object.__setattr__(self, "evidence", {} if scores is None else {0: {}})
@@ -36,7 +37,7 @@ class Fold(ScoredTasks):
             past_scaled_score=past / 2,
             feature_indices=np.array([2, 1], dtype=np.int32),
             feature_weights=np.array([0.5, 0.25], dtype=np.float32),
-            n_past_positive=7,
+            n_past_positive=self.n_positive,
             n_past=len(past),
             scale={"slope": 1.0},
         )
@@ -51,6 +52,17 @@ def test_folds_are_joined_in_row_order_and_counted_once() -> None:
     assert sum(result.score_histogram["counts"]) == 4
     assert result.n_past == 2
     assert result.reason == ""
+
+
+def test_the_share_of_a_task_is_that_of_all_its_instances_and_of_no_pair_of_folds() -> None:
+    # Each of four instances is past twice; one of them is a decision.
+    folds = np.array([0, 0, 1, 2], dtype=np.int16)
+    parts = [Fold([0.1, 0.3], [0.5] * 2, 1), Fold([0.2], [0.5] * 3, 1), Fold([0.4], [0.5] * 3, 0)]
+    result = assemble_task(parts, folds, TASK, "softhad")
+    assert (result.n_past, result.n_past_positive) == (3, 1)
+    parts = [Fold([0.1], [0.5] * 900, 90), Fold([0.2], [0.5] * 100, 50), Fold([0.3], [0.5] * 900, 90)]
+    result = assemble_task(parts, np.array([0, 1, 2], dtype=np.int16), TASK, "softhad")
+    assert result.n_past_positive / result.n_past == pytest.approx(230 / 1900, abs=0.001), "not 90 of 900, nor 50"
 
 
 def test_with_one_fold_the_histogram_counts_past_and_recent() -> None:

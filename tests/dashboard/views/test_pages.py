@@ -223,8 +223,8 @@ def test_an_alert_explains_itself(open_page: OpenPage) -> None:
     assert "Scaled score 0.97" in shown
     assert "Soft label 0.94" in shown
     assert "Support 0.90" in shown
-    assert "Of 100 days scored like this one, about 92 had the other decision." in shown
-    assert "Its odds are 12 times those among all patients." in shown
+    assert "Of 100 days scored like this one, about 92 had the other decision" in shown
+    assert ": 12 times the odds among all patients." in shown
     assert "ordered 41 h later" in shown
     assert "Why it was expected" in shown
     assert "0.41\N{NO-BREAK SPACE}ng/mL" in shown.replace("\\", "")
@@ -252,7 +252,7 @@ def test_no_chance_is_said_to_be_certain(
     detail = double.worklist.alert(1000)
     detail = replace(detail, row=replace(detail.row, score=score), disagreement=None)
     monkeypatch.setattr(type(double.worklist), "alert", lambda *_: detail)
-    assert f"Of 100 days scored like this one, {said} had the other decision." in words(
+    assert f"Of 100 days scored like this one, {said} had the other decision" in words(
         open_page("alert", double, alert="1000")
     )
 

@@ -1,5 +1,6 @@
 """The worklist: rows always match the filters that are shown, and the selected alert is the one that is meant."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -31,6 +32,18 @@ def test_the_first_page_shows_thirteen_alerts_and_previews_the_first(open_page: 
     assert "**62 alerts** for 612 patient-days" in words(page)
     assert "### Troponin I not ordered" in words(page)
     assert "Lines 1–13, 62 alerts" in words(page)
+
+
+def test_no_cell_of_a_decision_is_cut_at_the_end_of_its_column(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = FakeApplication()
+    listed = double.worklist.page(WorklistFilters(alerts_per_patient_day=5.0), limit=13)
+    long = "Basic metabolic panel, blood count, minerals not measured"
+    lines = tuple(replace(line, words=long) for line in listed.lines)
+    monkeypatch.setattr(type(double.worklist), "page", lambda *_, **__: replace(listed, lines=lines))
+    shown = rows(open_page("worklist", double))["decision"]
+    assert all(len(words) <= 30 and words.endswith("… not measured") for words in shown), "196 pixels hold 30 letters"
 
 
 @pytest.mark.parametrize("narrowed", [{}, {"decision": "omission"}, {"unit": "Neuro ICU", "budget": "5"}])
