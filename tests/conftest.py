@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis
 import pytest
@@ -116,6 +117,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         tracer.resume()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def memory_is_given_back_later() -> Iterator[None]:
+    """Leave out what a scoring of a whole hospital does to be small: here it looks through all that tests have made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.scoring.shared.gc", SimpleNamespace(collect=lambda: 0))
+        yield
 
 
 @pytest.fixture(scope="session")

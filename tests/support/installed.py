@@ -5,6 +5,7 @@ demonstration that it builds, :func:`built_demonstration`.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +16,7 @@ from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.support.built_once import built_once
+from tests.support.demo_site import small_demonstration
 from tests.support.pieces import require
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,11 +42,29 @@ def built_demonstration(shared: Path) -> Path:
 
     def build(home: Path) -> None:
         home.mkdir()
+        small_demonstration(shared)
+        _take_machine_code(environment)
         ended = run_installed(environment, home, "demo", "--no-serve")
         assert ended.returncode == 0, ended.stdout + ended.stderr
         (home / "printed.txt").write_text(ended.stdout, encoding="utf-8")
 
     return built_once(shared, "installed-person", build)
+
+
+def _take_machine_code(environment: Path) -> None:
+    """Copy what Numba cached of the checkout, most of a minute, beside modules that are the same to the byte."""
+    core = _packages(environment) / "core"
+    for index in (ROOT / "core").rglob("*.nbi"):
+        source = index.parent.parent / f"{index.name.partition('.')[0]}.py"
+        module = core / source.relative_to(ROOT / "core")
+        if module.read_bytes() != source.read_bytes():
+            continue
+        # The cache belongs to a module of this time and size.
+        os.utime(module, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
+        kept = module.parent / "__pycache__"
+        kept.mkdir(exist_ok=True)
+        for file in index.parent.glob(f"{index.stem}.*"):
+            shutil.copy(file, kept)
 
 
 def demonstration(shared: Path) -> Path:
@@ -83,14 +103,18 @@ def _build(folder: Path) -> None:
 
 def _install(wheel: Path, folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    ours = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     # Its requirements are those of the tests' environment, without the line that puts the checkout on the path:
     # files of the kind .pth are read in the first folder only.
-    (ours / "requirements.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    (_packages(folder) / "requirements.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     done = _pip(
         folder, "install", "--quiet", "--no-index", "--no-deps", "--no-compile", "--ignore-installed", str(wheel)
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _packages(environment: Path) -> Path:
+    """Where an environment keeps what is installed in it."""
+    return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 
 
 def _pip(environment: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

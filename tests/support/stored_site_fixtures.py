@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from db.database import Database
-from tests.support.postgresql import own_database
+from tests.support.postgresql import lent_database, own_database
 from tests.support.stored_site import StoredSite
 
 
@@ -57,7 +57,7 @@ def site(database: Database) -> StoredSite:
 @pytest.fixture
 def postgresql_database() -> Iterator[Database]:
     """A database of the test's own on the PostgreSQL server."""
-    with own_database() as url, Database(url) as opened:
+    with lent_database() as url, Database(url) as opened:
         yield opened
 
 
