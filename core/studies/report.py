@@ -28,6 +28,8 @@ def to_plain(value: object) -> Any:
     >>> to_plain({"b": (1, 2), "a": None})
     {'a': None, 'b': [1, 2]}
     """
+    if value is None or type(value) in (str, int, bool):  # most of what there is, by far
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Enum):
@@ -36,7 +38,7 @@ def to_plain(value: object) -> Any:
         return {str(key): to_plain(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, (tuple, list)):
         return [to_plain(item) for item in value]
-    if isinstance(value, bool) or value is None or isinstance(value, (str, int)):
+    if isinstance(value, (str, int)):
         return value
     if isinstance(value, float):
         if not math.isfinite(value):

@@ -10,7 +10,7 @@ from db.database import Database
 from tests.support.stored_site import StoredSite, child
 
 N_READERS = 6
-N_ALERTS = 15_000
+N_ALERTS = 5_000
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -4,18 +4,32 @@ Patients differ both in how sick they are (their decisions are more often unusua
 of one patient are alike.
 """
 
+import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import pytest
 from numpy.typing import NDArray
 from scipy import special
 
 from core.kinds import Kind
 from core.simulation.study import SimulatedPanel, simulate_votes
+from core.statistics import candidate_figures
 from core.studies.report_input import StudyInput
 from core.studies.selection import AS_IN_THE_PAPER, Selection, SelectionDesign, choose_cases
 from core.vocabulary import Decision
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws() -> Iterator[None]:
+    """Draw fewer weights and bands, for tests to which it is all one how finely limits are drawn."""
+    with pytest.MonkeyPatch.context() as fewer:
+        of_all = candidate_figures.CandidateFigures
+        fewer.setattr(candidate_figures, "CandidateFigures", functools.partial(of_all, n_draws=100))
+        fewer.setattr("core.statistics.auc.N_RESAMPLES", 50)
+        yield
 
 
 @dataclass(frozen=True)

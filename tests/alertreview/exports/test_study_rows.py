@@ -21,7 +21,9 @@ from core.studies.make_report import study_report
 from core.studies.report_input import REPEAT_COLUMNS, StudyInput, prepare
 from core.studies.selection import SelectionDesign
 from core.vocabulary import BLINDED, OPEN_PANEL, READING
-from tests.support.simulated_study import simulate_study
+from tests.support.simulated_study import few_draws, simulate_study
+
+__all__ = ["few_draws"]
 
 READ_BACK = [f for f in ExportFormat if f is not ExportFormat.XLSX]
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)

@@ -1,5 +1,7 @@
 """Imports day by day: the same as importing everything at once, with corrections in the trail."""
 
+import shutil
+
 import pandas as pd
 import pytest
 
@@ -32,16 +34,29 @@ def days(sim, tmp_path_factory):
     return {name: folder_of(sim, rows, root / name) for name, rows in parts.items()}
 
 
-@pytest.fixture
-def early(days, tmp_path):
-    facts = read_snapshot(import_snapshot(days["early"], tmp_path / "with-facts").folder).facts
+@pytest.fixture(scope="module")
+def imported_early(days, tmp_path_factory):
+    """Home with an import of the first half."""
+    home = tmp_path_factory.mktemp("early")
+    facts = read_snapshot(import_snapshot(days["early"], tmp_path_factory.mktemp("with-facts")).folder).facts
     cohort, report = build_cohort(days["early"], min_positive=5)
-    return read_snapshot(write_snapshot(cohort, report, tmp_path, facts=facts))
+    return home, write_snapshot(cohort, report, home, facts=facts).relative_to(home)
+
+
+@pytest.fixture
+def early(imported_early, tmp_path):
+    home, folder = imported_early
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    return read_snapshot(tmp_path / folder)
+
+
+@pytest.fixture(scope="module")
+def whole(days):
+    return build_cohort(days["whole"], min_positive=5)[0]
 
 
 @pytest.mark.parametrize("rows_per_part", [500, 400_000])
-def test_another_day_on_a_snapshot_equals_importing_everything_at_once(days, early, tmp_path, rows_per_part):
-    whole, _ = build_cohort(days["whole"], min_positive=5)
+def test_another_day_on_a_snapshot_equals_importing_everything_at_once(days, early, whole, tmp_path, rows_per_part):
     extended = extend_snapshot(early, days["late"], tmp_path, min_positive=5, rows_per_part=rows_per_part)
     cohort = read_snapshot(extended.folder).cohort
     for name in ("stays", "instances", "tasks", "events"):

@@ -1,6 +1,7 @@
 """A scoring run is published whole, can be interrupted and continued, and never runs beside another."""
 
-from dataclasses import replace
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +9,15 @@ import pytest
 
 from alertreview.alerts.models import WorklistFilters
 from alertreview.application import Application
-from alertreview.scoring import publish
+from alertreview.scoring import publish, splits
 from alertreview.scoring import score_site as module
 from alertreview.scoring.resume import ScoringRequest, StoredEvidence
-from alertreview.scoring.score_site import score_site
+from alertreview.scoring.score_site import ScoringOutcome, score_site
 from alertreview.settings import Settings, load_settings
 from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.graph import group_weights
+from core.scoring.scores import ScoredTasks
 from core.vocabulary import Decision, RunStatus
 from db.database import Database
 from db.models import TaskResult
@@ -35,6 +37,46 @@ def settings(own_home: Path) -> Settings:
 @pytest.fixture
 def own_database(settings: Settings) -> Database:
     return Database(settings.database_url)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A site with a run that several tests look at and none changes."""
+
+    settings: Settings
+    database: Database
+    outcome: ScoringOutcome
+    evidence: object
+    """What the scoring held in memory in the end."""
+
+
+def scored_once(demo_home: Path, folder: Path, request: ScoringRequest) -> Scored:
+    settings = load_settings(Path(shutil.copytree(demo_home, folder / "home")))
+    database = Database(settings.database_url)
+    kept: list[ScoredTasks] = []
+    original = module.score_tasks
+
+    def spy(*arguments: object, **options: object) -> ScoredTasks:
+        kept.append(original(*arguments, **options))  # type: ignore[arg-type]
+        return kept[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "score_tasks", spy)
+        outcome = score_site(settings, database, request)
+    return Scored(settings, database, outcome, kept[0].evidence)
+
+
+@pytest.fixture(scope="module")
+def whole(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Scored:
+    """A run with the scorer that is shown first."""
+    return scored_once(demo_home, tmp_path_factory.mktemp("whole"), REQUEST)
+
+
+@pytest.fixture(scope="module")
+def several(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Scored:
+    """A run with four scorers, one of which was asked for twice."""
+    scorers = ("softhad", "day-adjusted", "softhad", "svm", "weighted-knn")
+    return scored_once(demo_home, tmp_path_factory.mktemp("several"), replace(REQUEST, scorers=scorers))
 
 
 def vectors(database: Database, run_id: int) -> dict[int, np.ndarray]:
@@ -92,10 +134,8 @@ def test_of_two_jobs_started_at_once_the_later_scores_nothing_twice(
 
 
 def test_an_interrupted_run_is_invisible_and_continued_to_the_same_result(
-    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
+    whole: Scored, settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = score_site(settings, own_database, REQUEST)
-
     def stop_after_ten(done: int, total: int) -> None:
         if done == 10:
             raise Stopped
@@ -120,7 +160,7 @@ def test_an_interrupted_run_is_invisible_and_continued_to_the_same_result(
     again = score_site(settings, own_database, REQUEST)
     assert computed == [len(kept)]
     assert not settings.scoring_checkpoint.exists()
-    first, second = vectors(own_database, whole.run_id), vectors(own_database, again.run_id)
+    first, second = vectors(whole.database, whole.outcome.run_id), vectors(own_database, again.run_id)
     assert first.keys() == second.keys()
     for task, scores in first.items():
         np.testing.assert_allclose(scores, second[task], rtol=1e-5, atol=1e-6)
@@ -167,48 +207,41 @@ def test_two_scoring_jobs_at_once_the_second_is_refused(settings: Settings, own_
         score_site(settings, second, REQUEST)
 
 
-def test_folds_score_every_instance_once(settings: Settings, own_database: Database) -> None:
-    outcome = score_site(settings, own_database, ScoringRequest(split="folds", n_nodes=40, n_graphs=1, n_jobs=1))
+def test_folds_score_every_instance_once(
+    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splits, "N_FOLDS", 2)
+    outcome = score_site(settings, own_database, replace(REQUEST, split="folds"))
     with own_database.read() as uow:
         folds = uow.runs.fold_of_row(outcome.run_id)
     assert outcome.n_recent == len(folds)
-    assert set(folds) == set(range(5))
+    assert set(folds) == {0, 1}
     for scores in vectors(own_database, outcome.run_id).values():
         assert np.isfinite(scores).any()
 
 
-def test_several_scorers_are_stored_side_by_side_and_the_first_is_shown_first(
-    settings: Settings, own_database: Database
-) -> None:
-    request = ScoringRequest(scorers=("logistic", "softhad-paper"), n_nodes=40, n_graphs=1, n_jobs=1)
-    outcome = score_site(settings, own_database, request)
-    with own_database.read() as uow:
-        run = uow.runs.get(outcome.run_id)
+def test_several_scorers_are_stored_side_by_side_and_the_first_is_shown_first(several: Scored) -> None:
+    with several.database.read() as uow:
+        run = uow.runs.get(several.outcome.run_id)
         alert = uow.alerts.page(run.id, limit=1).rows[0]
-        results: list[TaskResult] = [
-            uow.runs.task_result(run.id, alert.task_id, name) for name in ("logistic", "softhad-paper")
-        ]
-    assert run.scorer == "logistic"
-    assert set(run.scorers) == {"softhad-paper"}
+        results: list[TaskResult] = [uow.runs.task_result(run.id, alert.task_id, name) for name in ("softhad", "svm")]
+    assert run.scorer == "softhad"
+    assert set(run.scorers) == {"day-adjusted", "svm", "weighted-knn"}
     assert results[0].scaled_score is not None
     assert results[1].scaled_score is not None
     assert np.isclose(results[0].scaled_score, alert.scaled_score).any()
     assert not np.array_equal(results[0].scaled_score, results[1].scaled_score)
 
 
-def test_the_outcome_in_lines_names_scorer_split_tasks_time_and_memory(
-    settings: Settings, own_database: Database
-) -> None:
-    text = "\n".join(score_site(settings, own_database, REQUEST).lines())
+def test_the_outcome_in_lines_names_scorer_split_tasks_time_and_memory(whole: Scored) -> None:
+    text = "\n".join(whole.outcome.lines())
     for part in ("scorer shared", "split by time", " labs", " drugs", "omissions", " s and ", "MiB"):
         assert part in text
 
 
-def test_every_scorer_of_a_run_has_lists_of_its_own(settings: Settings, own_database: Database) -> None:
-    request = ScoringRequest(scorers=("softhad", "day-adjusted", "softhad"), n_nodes=40, n_graphs=1, n_jobs=1)
-    outcome = score_site(settings, own_database, request)
-    with own_database.read() as uow:
-        run = uow.runs.get(outcome.run_id)
+def test_every_scorer_of_a_run_has_lists_of_its_own(several: Scored) -> None:
+    with several.database.read() as uow:
+        run = uow.runs.get(several.outcome.run_id)
         folds = uow.runs.fold_of_row(run.id)
         position = {row: place for place, row in enumerate(np.flatnonzero(folds >= 0))}
         for scorer in run.all_scorers:
@@ -228,36 +261,32 @@ def test_every_scorer_of_a_run_has_lists_of_its_own(settings: Settings, own_data
             [(row.row_index, row.task_id) for row in uow.alerts.page(run.id, limit=50, scorer=scorer).rows]
             for scorer in run.all_scorers
         ]
-    assert run.all_scorers == ("softhad", "day-adjusted")
+    assert run.all_scorers == ("softhad", "day-adjusted", "svm", "weighted-knn")
     assert tops[0] != tops[1]
 
 
-def test_an_alert_of_a_further_scorer_opens_with_that_scorer_s_figures(
-    settings: Settings, own_database: Database
-) -> None:
-    request = ScoringRequest(scorers=("softhad", "day-adjusted"), n_nodes=40, n_graphs=1, n_jobs=1)
-    outcome = score_site(settings, own_database, request)
-    with Application(settings, Database(settings.database_url)) as application:
-        listed = application.worklist.page(WorklistFilters(run_id=outcome.run_id, scorer="day-adjusted"), limit=3).rows
+def test_an_alert_of_a_further_scorer_opens_with_that_scorer_s_figures(several: Scored) -> None:
+    run_id = several.outcome.run_id
+    with Application(several.settings, Database(several.settings.database_url)) as application:
+        listed = application.worklist.page(WorklistFilters(run_id=run_id, scorer="day-adjusted"), limit=3).rows
         detail = application.worklist.alert(listed[1].alert_id)
-        run = application.worklist.run(outcome.run_id)
-        with pytest.raises(InvalidInputError, match="no scorer 'pair'; it has softhad, day-adjusted"):
-            application.worklist.page(WorklistFilters(run_id=outcome.run_id, scorer="pair"))
-    with own_database.read() as uow:
+        run = application.worklist.run(run_id)
+        with pytest.raises(InvalidInputError, match="no scorer 'pair'; it has softhad, day-adjusted, svm"):
+            application.worklist.page(WorklistFilters(run_id=run_id, scorer="pair"))
+    with several.database.read() as uow:
         task_id = uow.alerts.get(listed[1].alert_id).task_id
-        result = uow.runs.task_result(outcome.run_id, task_id, "day-adjusted")
+        result = uow.runs.task_result(run_id, task_id, "day-adjusted")
     assert result.scaled_histogram is not None
     assert list(detail.scaled_histogram.counts) == result.scaled_histogram["counts"]
     assert (detail.previous_alert_id, detail.next_alert_id) == (listed[0].alert_id, listed[2].alert_id)
     assert run is not None
-    assert run.scorers == ("softhad", "day-adjusted")
-    assert run.retrospective_scorers == ("day-adjusted",)
+    assert run.scorers[:2] == ("softhad", "day-adjusted")
+    assert "day-adjusted" in run.retrospective_scorers
 
 
-def test_baselines_are_scorers_of_a_run_like_any_other(settings: Settings, own_database: Database) -> None:
-    request = ScoringRequest(scorers=("softhad", "svm", "weighted-knn"), n_nodes=40, n_graphs=1, n_jobs=1)
-    outcome = score_site(settings, own_database, request)
-    with own_database.read() as uow:
+def test_baselines_are_scorers_of_a_run_like_any_other(several: Scored) -> None:
+    outcome = several.outcome
+    with several.database.read() as uow:
         for scorer in ("svm", "weighted-knn"):
             task_id, scores = next(iter(uow.runs.vectors(outcome.run_id, "score", scorer)))
             result = uow.runs.task_result(outcome.run_id, task_id, scorer)
@@ -268,22 +297,11 @@ def test_baselines_are_scorers_of_a_run_like_any_other(settings: Settings, own_d
             assert result.score_histogram is not None
             assert sum(result.score_histogram["counts"]) == outcome.n_past + outcome.n_recent
             assert result.score_histogram["edges"][0] <= scores.min()
-    assert "Separate lists: svm, weighted-knn." in list(outcome.lines())
+    assert "Separate lists: day-adjusted (looks back only), svm, weighted-knn." in list(outcome.lines())
 
 
-def test_memory_holds_one_task_of_evidence_at_a_time(
-    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept: list[object] = []
-    original = module.score_tasks
-
-    def spy(*arguments: object, **options: object) -> object:
-        kept.append(original(*arguments, **options))  # type: ignore[arg-type]
-        return kept[-1]
-
-    monkeypatch.setattr(module, "score_tasks", spy)
-    score_site(settings, own_database, REQUEST)
-    assert isinstance(kept[0].evidence, StoredEvidence)  # type: ignore[attr-defined]
+def test_memory_holds_one_task_of_evidence_at_a_time(whole: Scored) -> None:
+    assert isinstance(whole.evidence, StoredEvidence)
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "01.02.2026"])

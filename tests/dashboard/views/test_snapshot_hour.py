@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from alertreview.alerts.models import WorklistFilters
 from alertreview.application import Application, open_application
 from alertreview.cli import demo
-from alertreview.cli.demo import STUDY, build_demo
+from alertreview.cli.demo import STUDY, DemoSize, build_demo
 from alertreview.exports.formats import ExportFormat
 from alertreview.files import data_folder
 from alertreview.rights import Action, Actor, roles_that_may
@@ -21,7 +21,6 @@ from core.vocabulary import Role
 from dashboard import frame
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.doubles.sign_in import FakeSessions
-from tests.support.demo_site import SMALL
 
 HOUR, USUAL = "06:00", "08:00"
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]08:00|\d{1,2} [A-Z][a-z]{2}( \d{4})?(,| at)? 08:00")
@@ -44,7 +43,7 @@ def _build(home: Path) -> None:
         # The simulation knows the truth at the hour at which the instances are.
         patch.setattr(population, "SNAPSHOT_HOUR", 6)
         patch.setattr(hospital, "SNAPSHOT_HOUR", 6)
-        list(build_demo(load_settings(home, create=True), SMALL))
+        list(build_demo(load_settings(home, create=True), DemoSize(n_patients=36, n_cases=24, n_waiting=4)))
 
 
 @pytest.fixture(scope="module")
