@@ -312,6 +312,7 @@ def _findings(report: ImportReport) -> list[Finding]:
         Finding("unpaired_stays", report.stays.n_unpaired, report.stays.n_stays + report.stays.n_unpaired),
         Finding("overlapping_stays", report.stays.n_overlapping, report.stays.n_stays),
         Finding("contradicted_patients", report.stays.n_contradicted, report.n_patients),
+        Finding("contradicted_stays", report.stays.n_differing, report.stays.n_stays),
         Finding("repeated_rows", report.read.n_duplicate_rows, report.read.n_rows),
         Finding("events_after_death", report.n_after_death, n_events),
         Finding("events_before_birth", report.n_before_birth, n_events),

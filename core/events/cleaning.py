@@ -284,7 +284,12 @@ class Settling:
         series = (rows["patient"].to_numpy().astype(np.int64) * len(self._vocabulary.items) + item) * len(Kind)
         when = seconds(rows["time"])
         found = settle_orders(
-            (series + family[kind])[course], when[course], starts[course], order[course], hashes[course].view(np.int64)
+            (series + family[kind])[course],
+            when[course],
+            starts[course],
+            order[course],
+            hashes[course].view(np.int64),
+            among(kind, self._mapping.day_level)[course],
         )
         self.called_off.update(codes[course[found.called_off]].tolist())
         self.n_orders, self.n_open_orders = self.n_orders + found.n_orders, self.n_open_orders + found.n_open

@@ -102,7 +102,8 @@ class StayCounts:
     n_reversed: int = 0  # ended before they began; left out
     n_left: int = 0  # open ones whose patient has no event in the last two days of the data, or has died
     n_long: int = 0  # longer than a year
-    n_contradicted: int = 0  # patients with two dates of birth or two sexes; the first counts
+    n_contradicted: int = 0  # patients with two sexes, or two dates of birth or death; the first counts
+    n_differing: int = 0  # stays of one name with admissions or discharges over an hour apart
     n_instances_merged: int = 0
     """Instances of overlapping stays that fell on the same morning of the same patient and became one."""
 

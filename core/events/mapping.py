@@ -271,6 +271,11 @@ class TableEvents(_Strict):
     range_high: str = ""
     name: Lookup | None = None  # names of codes for people
 
+    def without_details(self) -> "TableEvents":
+        """Return the events without the columns that a table may lack."""
+        kept = {"table", "code", "patient", "time", "offset", "at", "minus_years", "value"}
+        return TableEvents.model_validate(self.model_dump(include=kept))
+
 
 class Category(_Strict):
     """A lab panel or drug class: what holds for any of its members becomes features of its own."""

@@ -53,12 +53,20 @@ class Orders:
     n_turned: int = 0
 
 
-def settle_orders(series: IntArray, time: IntArray, is_start: BoolArray, order: IntArray, row: IntArray) -> Orders:
+def settle_orders(
+    series: IntArray,
+    time: IntArray,
+    is_start: BoolArray,
+    order: IntArray,
+    row: IntArray,
+    is_date: BoolArray | None = None,
+) -> Orders:
     """Settle which rows are orders and which the same again.
 
     Where rows name their order, equal rows are one. Where they do not, equal stops are as many as there are orders to
     end, and equal starts as many as there are stops that need them; a source that repeats every row says so once.
-    `order` is 0 where the source tells none; `row` is equal for rows that are equal in the source.
+    `order` is 0 where the source tells none; `row` is equal for rows that are equal in the source; `is_date` marks what
+    is a day, as midnight is.
     """
     kept = np.flatnonzero(_first_of_each(row))
     named = kept[order[kept] != 0]
@@ -71,8 +79,9 @@ def settle_orders(series: IntArray, time: IntArray, is_start: BoolArray, order: 
     partner = stops_of(key, when, is_start[places])
     begins = is_start[places] & (partner >= 0)
     length = np.where(begins, when[np.maximum(partner, 0)] - when, _DAY)
-    # A start and a stop at midnight are dates: nothing says that they are the same minute.
-    short = begins & (when // _MINUTE == (when + length) // _MINUTE) & (when % _DAY != 0)
+    # Of a start and a stop that are dates nothing says that they are the same minute.
+    dated = (when % _DAY == 0) | (is_date[places] if is_date is not None else False)
+    short = begins & (when // _MINUTE == (when + length) // _MINUTE) & ~dated
     turned = begins & _is_turned(places, time, when, partner)
     short &= ~turned
     gone = short.copy()

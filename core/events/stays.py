@@ -1,6 +1,6 @@
 """Hospital stays from admissions and discharges, and the patient-state instances inside them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ def pair_stays(events: pd.DataFrame) -> Stays:
     parts: list[pd.DataFrame] = []
     if (named & is_admission).any():
         parts.append(_by_name(events, named & is_admission, named & is_discharge))
+    n_lost, n_differing = _odd_names(events, named & is_admission, named & is_discharge)
     admissions = events.loc[is_admission & ~named, columns]
     discharges = events.loc[is_discharge & ~named, columns]
     regular, left_admissions, left_discharges = _by_order(admissions, discharges)
@@ -54,7 +55,8 @@ def pair_stays(events: pd.DataFrame) -> Stays:
     table = table.reset_index(drop=True)
     table.insert(0, "stay_id", np.arange(len(table)))
     n_reversed = n_turned + int(reversed_stay.sum())
-    return Stays(table, _count(table, n_admissions + n_reversed, n_discharges + n_reversed, n_reversed))
+    counts = _count(table, n_admissions + n_reversed, n_discharges + n_reversed + n_lost, n_reversed)
+    return Stays(table, replace(counts, n_differing=n_differing))
 
 
 def _count(table: pd.DataFrame, n_admissions: int, n_discharges: int, n_reversed: int) -> StayCounts:
@@ -83,6 +85,23 @@ def _by_name(
     admissions = admissions.drop_duplicates(keys)
     paired = admissions.merge(discharges.drop_duplicates(keys, keep="last"), on=keys, how="left")
     return paired[["patient_id", "admitted_at", "discharged_at"]].astype({"patient_id": "str"})
+
+
+def _odd_names(
+    events: pd.DataFrame, is_admission: npt.NDArray[np.bool_], is_discharge: npt.NDArray[np.bool_]
+) -> tuple[int, int]:
+    """Count the named discharges of a stay without an admission, and the stays with two of either at other times."""
+    stays = events.loc[is_admission | is_discharge, ["patient_id", "stay", "time"]].astype({"patient_id": "str"})
+    begins = is_admission[is_admission | is_discharge]
+    found = stays.groupby(["patient_id", "stay", begins])["time"].agg(["min", "max"]).reset_index(names=[*_NAMES, "in"])
+    differs = found["max"] - found["min"] > _SAME_TIME
+    alone = found.groupby(_NAMES)["in"].transform("any").to_numpy()
+    return int((~alone).sum()), len(found.loc[differs, _NAMES].drop_duplicates())
+
+
+_NAMES = ["patient_id", "stay"]
+_SAME_TIME = pd.Timedelta(hours=1)
+"""Tables that round their times otherwise differ by minutes."""
 
 
 def _by_order(admissions: pd.DataFrame, discharges: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -302,11 +321,13 @@ def _window_hours(
 
 
 def n_contradicted(events: pd.DataFrame) -> int:
-    """Count the patients with two dates of birth or two sexes."""
+    """Count the patients with two sexes, or two dates of birth or days of death."""
     patients: set[object] = set()
-    for kind, column in ((EventKind.SEX, "item"), (EventKind.BIRTH, "time")):
-        rows = events.loc[of_kind(events, [kind]), ["patient_id", column]]
-        different = (rows.astype({"patient_id": "str"}).drop_duplicates())["patient_id"]
+    for kind, column in ((EventKind.SEX, "item"), (EventKind.BIRTH, "time"), (EventKind.DEATH, "time")):
+        rows = events.loc[of_kind(events, [kind]), ["patient_id", column]].astype({"patient_id": "str"})
+        if kind is EventKind.DEATH:
+            rows["time"] = rows["time"].dt.normalize()
+        different = rows.drop_duplicates()["patient_id"]
         patients.update(different[different.duplicated()])
     return len(patients)
 
@@ -321,6 +342,10 @@ def make_patients(events: pd.DataFrame, splits: dict[str, str]) -> pd.DataFrame:
         (EventKind.DEATH, "time", "death_time"),
     ):
         rows = events[of_kind(events, [kind])]
+        if kind is EventKind.DEATH:
+            # A date without a time of day gives way to a time on that day.
+            is_date = rows["time"] == rows["time"].dt.normalize()
+            rows = rows.assign(day=rows["time"].dt.normalize(), is_date=is_date).sort_values(["day", "is_date"])
         found = rows.drop_duplicates("patient_id").set_index("patient_id")[column]
         found.index = found.index.astype("str")
         table[name] = found.reindex(ids)

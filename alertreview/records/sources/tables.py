@@ -29,8 +29,8 @@ _PLACE = re.compile(r"\{(\w+)\}")
 _MONTH = np.timedelta64(31, "D")
 _AGES_AGREE = pd.Timedelta(days=2 * 366)
 _MINUTE = np.timedelta64(60_000_000, "us")
-_COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "text", "order", "dose", "name"})
-"""Fields that name a column each."""
+_COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "name"})
+"""Fields that name a column each, or are a template."""
 
 
 def read(source: Path, mapping: SiteMapping) -> Source:
@@ -78,11 +78,12 @@ class _Table:
         return look_at(self.file)
 
     def batches(self, columns: set[str]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
-        """Return first row and columns, as far as there are."""
+        """Return first row and columns; one that is not there is empty."""
         spelled = {name.lower(): name for name in self.layout.columns}
         wanted = sorted(columns & spelled.keys())
         for row, batch in batches(self.file, self.layout, [spelled[name] for name in wanted]):
-            yield row, dict(zip(wanted, batch.columns, strict=True))
+            absent = pa.nulls(batch.num_rows, pa.string())
+            yield row, dict.fromkeys(columns, absent) | dict(zip(wanted, batch.columns, strict=True))
 
 
 class _Reader:
@@ -91,25 +92,45 @@ class _Reader:
             raise MappingError(f"Mapping {mapping.name!r} describes no table. Add the key tables; see data/README.md.")
         self.names: dict[str, str] = {}
         self._mapping = mapping
-        self._tables = {file.stem: _Table(file) for file in text_files(source)}
+        self._tables: dict[str, _Table] = {}
+        for file in text_files(source):
+            if (other := self._tables.setdefault(file.stem, _Table(file))).file is not file:
+                raise SourceError(
+                    f"{source}: {other.file.name} and {file.name} are both the table {file.stem}. Remove one of them."
+                )
         used = {each.table for each in mapping.tables} | {each.table for each in self._lookups()}
         used |= {mapping.origins.table} if mapping.origins else set()
         unused = [table.file.name for stem, table in self._tables.items() if stem not in used]
         absent = sorted({each.table for each in mapping.tables} - self._tables.keys())
         self.remarks = [f"There is no table {', '.join(absent)}: its events are missing."] if absent else []
+        self.remarks += self._without_details()
         self.findings, self._zones = unread([*unread_files(source), *unused], self.remarks), cells.Zones()
 
     def _lookups(self) -> Iterator[Lookup]:
         for each in self._mapping.tables:
             yield from filter(None, (each.at, each.name))
 
-    def missing_columns(self) -> Iterator[str]:
-        """Say which columns of the mapping are in no table."""
+    def _told(self) -> Iterator[tuple[TableEvents, _Table]]:
+        """Return the events whose table is there, with the column that they need."""
         for events in self._mapping.tables:
             table = self._tables.get(events.table)
-            if table is not None:
-                for name in sorted(_wanted(events, self._mapping.origins) - table.header):
-                    yield f"{table.file.name}: lacks the column {name!r}, which the mapping names."
+            if table is not None and (not events.needs or events.needs.lower() in table.header):
+                yield events, table
+
+    def _without_details(self) -> Iterator[str]:
+        lost: dict[str, set[str]] = {}
+        for events in self._mapping.tables:
+            if table := self._tables.get(events.table):
+                lost.setdefault(table.file.name, set()).update(_wanted(events, self._mapping.origins) - table.header)
+        for name, columns in lost.items():
+            if columns:
+                yield f"{name} has no column {', '.join(sorted(columns))}: what stands there elsewhere is missing."
+
+    def missing_columns(self) -> Iterator[str]:
+        """Say which columns are in no table, of those without which nothing is an event."""
+        for events, table in self._told():
+            for name in sorted(_wanted(events.without_details(), self._mapping.origins) - table.header):
+                yield f"{table.file.name}: lacks the column {name!r}, which the mapping names."
 
     def refuse_missing_columns(self) -> None:
         """Raise an error for the first column that is missing."""
@@ -118,10 +139,7 @@ class _Reader:
 
     def chunks(self, n_batches: int | None) -> Iterator[pd.DataFrame]:
         """Return the events of all tables; of each table those of its first batches."""
-        for events in self._mapping.tables:
-            table = self._tables.get(events.table)
-            if table is None:
-                continue
+        for events, table in self._told():
             times = self._values(events.at)
             names = self._values(events.name)
             wanted = _wanted(events, self._mapping.origins)
@@ -136,9 +154,8 @@ class _Reader:
             return {}
         out: dict[str, str] = {}
         for _, columns in self._tables[lookup.table].batches({lookup.key.lower(), lookup.value.lower()}):
-            if len(columns) == len({lookup.key.lower(), lookup.value.lower()}):
-                keys, values = (columns[name.lower()].to_pylist() for name in (lookup.key, lookup.value))
-                out |= {identifier(key): value for key, value in zip(keys, values, strict=True) if key and value}
+            keys, values = (columns[name.lower()].to_pylist() for name in (lookup.key, lookup.value))
+            out |= {identifier(key): value for key, value in zip(keys, values, strict=True) if key and value}
         return out
 
     def _chunk(
@@ -347,15 +364,15 @@ def _wanted(events: TableEvents, origins: Origins | None) -> set[str]:
     templates = [events.code, events.text, events.unit, events.order, events.dose, events.route]
     filled = {name for said in templates for name in _PLACE.findall(said)}
     keys = {each.key for each in (events.at, events.name) if each is not None}
-    plain |= {events.text} | filled | keys | ({origins.key} if origins else set())
+    plain |= filled | keys | ({origins.key} if origins else set())
     return {name.lower() for name in plain if name and "{" not in name}
 
 
 def _fits(source: Path | str) -> bool:
     if not isinstance(source, Path):
         return False
-    tables = {file.stem: file for file in text_files(source)}
-    return any(stem in tables and column in _Table(tables[stem]).header for stem, column in _KNOWN)
+    columns = dict(_KNOWN)
+    return any(file.stem in columns and columns[file.stem] in _Table(file).header for file in text_files(source))
 
 
 FORMAT = Format(

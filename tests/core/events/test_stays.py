@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.events.reading import StreamBuilder
-from core.events.stays import make_instances, make_patients, pair_stays
+from core.events.stays import make_instances, make_patients, n_contradicted, pair_stays
 from core.events.stream import seconds
 from tests.support.records import finished, frame, site, stream
 from tests.support.records import instances_of as instances_of_stays
@@ -121,6 +121,33 @@ def test_a_reversed_stay_with_a_name_is_left_out_and_counted():
     found = pair_stays(finished(builder)[0])
     assert len(found.table) == 0
     assert (found.counts.n_unpaired_admissions, found.counts.n_reversed) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("discharged", "n_alone", "n_differing"), [(None, 1, 0), ("09 10:00", 0, 1), ("06 10:20", 0, 0)]
+)
+def test_named_discharges_without_an_admission_or_at_two_times_are_counted(discharged, n_alone, n_differing):
+    """A stay is what its name says; what contradicts the name is never dropped without a word."""
+    rows = [(1, "2026-01-05 10:00", "IN"), (1, "2026-01-06 10:00", "OUT"), LAB]
+    rows.append((1, f"2026-01-{discharged or '02 10:00'}", "OUT"))
+    builder = StreamBuilder(site(), {})
+    builder.add(frame(rows).assign(stay=[7, 7, -1, 7 if discharged else 6]))
+    found = pair_stays(finished(builder)[0])
+    assert (found.counts.n_unpaired_discharges, found.counts.n_differing) == (n_alone, n_differing)
+
+
+@pytest.mark.parametrize("code", ["DEATH", "dead"])
+def test_a_death_at_a_time_goes_before_a_date_alone_of_its_day(code):
+    """Tables of patients tell the day, tables of stays the time; another day is a contradiction."""
+    deaths = [(1, "2026-01-03", "DEATH"), (1, "2026-01-03 11:00", "DEATH")]
+    rows = [(1, "2026-01-01 10:00", "IN"), *deaths, (1, "2026-01-06 10:00", "OUT"), LAB]
+    if code == "dead":
+        rows.append((1, "2026-01-04", "DEATH"))
+    events, _ = stream(rows)
+    assert make_patients(events, {})["death_time"][0] == pd.Timestamp("2026-01-03 11:00")
+    assert n_contradicted(events) == (code == "dead")
+    found, _ = instances_of_stays(events, pair_stays(events).table, shifted=True)
+    assert list(found["window_hours"]) == [24.0, 3.0]
 
 
 def slow_mornings(admitted, discharged, hour):

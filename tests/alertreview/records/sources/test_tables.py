@@ -2,6 +2,7 @@
 
 import gzip
 import zipfile
+from io import StringIO
 from pathlib import Path
 
 import pandas as pd
@@ -161,6 +162,8 @@ def test_a_raw_eicu_folder_has_its_minutes_put_on_a_calendar(tmp_path):
     assert list(snapshot.instances["snapshot_at"].dt.hour.unique()) == [8]
     assert snapshot.patients["birth_time"][0].year == 2015 - 89
     assert snapshot.patients["death_time"][0] == second + pd.Timedelta(minutes=3000)
+    order = next(row for (kind, _), row in facts_of(snapshot).items() if kind == "MEDICATION_ORDER")
+    assert (order.dose, order.route) == ("5000 units", "SC")
     assert {kind for kind, _ in facts_of(snapshot)} == {"REASON", "DIAGNOSIS", "ALLERGY", "MEDICATION_ORDER"}
     assert any("a month after another" in remark for remark in report.read.remarks)
     assert "order that was cancelled" in {drop.reason for drop in report.read.dropped}
@@ -224,6 +227,54 @@ def test_a_zip_archive_is_the_same_as_the_folder(tmp_path):
     assert detect_format(tmp_path / "raw.zip") == "tables"
     one, other = (build_cohort(tmp_path / name, format="tables")[0].content_hash for name in ("raw", "raw.zip"))
     assert one == other
+
+
+@pytest.mark.parametrize(("tables", "table"), [(MIMIC_IV, "hosp/admissions"), (MIMIC_III, "ADMISSIONS")])
+def test_a_death_in_hospital_has_its_time_and_not_its_day_alone(tmp_path, tables, table):
+    died = tables[table].replace("2150-03-04 15:00:00,,", "2150-03-04 15:00:00,2150-03-04 11:00:00,")
+    snapshot, _ = imported(write(tmp_path, tables, **{table: died}))
+    assert snapshot.patients["death_time"][0] == pd.Timestamp("2150-03-04 11:00")
+    assert snapshot.instances["window_hours"].iloc[-1] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("tables", "table", "column", "lost"),
+    [
+        (MIMIC_IV, "hosp/labevents", "storetime", "known_at"),
+        (MIMIC_IV, "hosp/labevents", "valueuom", "unit"),
+        (MIMIC_IV, "hosp/patients", "dod", "death"),
+        (MIMIC_III, "PRESCRIPTIONS", "ROW_ID", "order"),
+        (MIMIC_III, "PRESCRIPTIONS", "DOSE_VAL_RX", "dose"),
+        (MIMIC_III, "ADMISSIONS", "DIAGNOSIS", "reason"),
+        (EICU, "medication", "dosage", "dose"),
+        (EICU, "patient", "apacheadmissiondx", "reason"),
+    ],
+)
+def test_a_table_without_a_column_of_details_is_read_and_the_column_named(tmp_path, tables, table, column, lost):
+    """An extract has the columns that somebody asked for; only what makes an event must be there."""
+    rows = pd.read_csv(StringIO(tables[table]), dtype=str).drop(columns=column)
+    snapshot, report = imported(write(tmp_path, tables, **{table: rows.to_csv(index=False)}))
+    assert len(snapshot.instances) >= 3, lost
+    assert any(f"has no column {column.lower()}" in remark for remark in report.read.remarks)
+
+
+def test_two_files_of_one_table_are_refused(tmp_path):
+    """Such as the export of last year in a folder beside the new one: reading either would lose half."""
+    source = write(tmp_path, MIMIC_IV, **{"old/admissions": MIMIC_IV["hosp/admissions"]})
+    assert detect_format(source) == "tables"
+    with pytest.raises(SourceError, match=r"are both the table admissions\. Remove one of them"):
+        import_snapshot(source, tmp_path / "_home", format="tables")
+
+
+def test_drugs_of_mimic_iii_count_for_their_day(tmp_path):
+    """Its prescriptions have dates alone; one that begins and ends on a day was given on it."""
+    one_day = MIMIC_III["PRESCRIPTIONS"].replace("2150-03-03 00:00:00", "2150-03-02 00:00:00")
+    for text in (MIMIC_III["PRESCRIPTIONS"], one_day):
+        snapshot, report = imported(write(tmp_path, MIMIC_III, PRESCRIPTIONS=text))
+        order = snapshot.events_of("7").query("kind == 'MEDICATION_ORDER'")
+        assert list(order["time"]) == [pd.Timestamp("2150-03-02 08:00")]
+        assert list(order["known_at"]) == [pd.Timestamp("2150-03-03")]
+        assert next(each for each in report.checks if each.name == "midnight_times").severity == "ok"
 
 
 @pytest.mark.parametrize(
