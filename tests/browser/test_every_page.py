@@ -16,7 +16,17 @@ pytestmark = pytest.mark.browser
 QUERIES = {"home": "", "alert": "alert?alert=1003", "reports": "reports?study=ward-2025"}
 NAMES = [page[0].replace("_", "-") for page in (*frame.OFFERED, *frame.REACHED_FROM_OTHERS)]
 PAGES = tuple(QUERIES.get(name, name) for name in NAMES)
-MODES = [("full", False), ("full", True), ("empty", False), ("empty", True), ("no-alerts", False)]
+WITHOUT_ALERTS = ("", "worklist", "alert?alert=1003", "runs", "tasks")
+"""Pages that look another way where a run has no alert than where there is no run."""
+EMPTY_IN_THE_DARK = ("", "worklist", "study-setup", "admin")
+"""Those with every kind of card, box and button that only an empty page has."""
+MODES = {
+    "full-light": ("full", False, PAGES),
+    "full-dark": ("full", True, PAGES),
+    "empty-light": ("empty", False, PAGES),
+    "empty-dark": ("empty", True, EMPTY_IN_THE_DARK),
+    "no-alerts-light": ("no-alerts", False, WITHOUT_ALERTS),
+}
 PHONE_PAGES = (
     "",
     "worklist",
@@ -36,11 +46,13 @@ def test_the_pages_are_read_from_the_frame() -> None:
 
 
 @pytest.mark.checklist("B5")
-@pytest.mark.parametrize(("state", "dark"), MODES, ids=[f"{s}-{'dark' if d else 'light'}" for s, d in MODES])
-def test_every_page_is_whole_readable_and_accessible(visit: OpenVisit, state: str, dark: bool) -> None:
+@pytest.mark.parametrize(("state", "dark", "paths"), MODES.values(), ids=MODES)
+def test_every_page_is_whole_readable_and_accessible(
+    visit: OpenVisit, state: str, dark: bool, paths: tuple[str, ...]
+) -> None:
     opened = visit(state=state, dark=dark)
     found = []
-    for path in PAGES:
+    for path in paths:
         page = opened.go(path)
         expect(page.get_by_text("Simulated data").first, path).to_be_visible()
         found += [f"{path or 'home'}: {fault}" for fault in faults(page, COLOURS if dark else ())]
@@ -48,7 +60,7 @@ def test_every_page_is_whole_readable_and_accessible(visit: OpenVisit, state: st
 
 
 def test_every_page_is_whole_readable_and_accessible_on_a_phone(visit: OpenVisit) -> None:
-    """At 390 pixels; and at 320 no page scrolls sideways."""
+    """At 390 pixels; and at 320 no page scrolls sideways. An act on all alerts of a list has room too."""
     opened = visit(phone=True)
     page = opened.page
     found = []
@@ -64,6 +76,9 @@ def test_every_page_is_whole_readable_and_accessible_on_a_phone(visit: OpenVisit
         found += [f"{path or 'home'}: {fault}" for fault in faults(page)]
         # Buttons beside a title would break its words.
         found += [f"{path or 'home'}: a narrow title" for box in titles(page) if box["width"] < 330]
+    opened.go("worklist")
+    begin_a_bulk_act(opened)
+    found += [f"an act on all: {fault}" for fault in faults(page)]
     assert found == [], "\n".join(found)
 
 
@@ -71,20 +86,8 @@ def titles(page: Page) -> list[dict[str, float]]:
     return page.evaluate("[...document.querySelectorAll('h1')].map(one => one.getBoundingClientRect().toJSON())")
 
 
-def test_on_a_phone_all_alerts_of_a_list_can_be_triaged_too(visit: OpenVisit) -> None:
-    opened = visit(phone=True)
-    opened.go("worklist")
-    begin_a_bulk_act(opened)
-    assert faults(opened.page) == []
-
-
-def test_two_tasks_stand_level(visit: OpenVisit) -> None:
-    page = visit().go("task")
-    tops = page.evaluate(
-        "['task', 'other'].map(one => ['scaled', 'raw'].map(score =>"
-        " document.querySelector(`.st-key-${one}-${score}-light`).getBoundingClientRect().top))"
-    )
-    assert tops[0] == tops[1]
+TOPS = """() => ['task', 'other'].map(one => ['scaled', 'raw'].map(score =>
+  document.querySelector(`.st-key-${one}-${score}-light`).getBoundingClientRect().top))"""
 
 
 def choose_an_answer(opened: Visit) -> None:
@@ -143,15 +146,22 @@ OPENED: dict[str, tuple[str, Callable[[Visit], None]]] = {
 }
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_what_is_opened_on_a_page_is_readable_and_accessible_too(visit: OpenVisit, dark: bool) -> None:
-    opened = visit(dark=dark)
+def test_what_is_opened_on_a_page_is_readable_and_accessible_too(visit: OpenVisit) -> None:
+    """In light colours, and in dark ones after they were switched with it open."""
+    opened = visit()
     found = []
     for name, (path, act) in OPENED.items():
         page = opened.go(path)
         act(opened)
         opened.settle()
-        found += [f"{name}: {fault}" for fault in faults(page, COLOURS if dark else ())]
+        found += [f"{name}: {fault}" for fault in faults(page)]
+        page.emulate_media(color_scheme="dark")
+        opened.settle()
+        found += [f"{name}, dark: {fault}" for fault in faults(page, COLOURS)]
+        page.emulate_media(color_scheme="light")
+        opened.settle()
+    tops = opened.go("task").evaluate(TOPS)
+    assert tops[0] == tops[1], "two tasks stand level"
     assert found == [], "\n".join(found)
 
 

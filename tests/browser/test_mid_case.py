@@ -29,36 +29,37 @@ def field_of(page: Page, path: str) -> Locator:
     return page.get_by_role("textbox", name=name, exact=True)
 
 
-@pytest.mark.parametrize("path", ["review", "alert?alert=1005", SETTLE_A_CASE])
-def test_colours_switched_in_mid_case_redraw_every_figure_and_lose_nothing(visit: OpenVisit, path: str) -> None:
+def test_colours_switched_in_mid_case_redraw_every_figure_and_lose_nothing(visit: OpenVisit) -> None:
     opened = visit(state="panel")
-    page = opened.open(path)
-    opened.key("2")
-    opened.settle()
-    chosen = page.locator("[class*=_answer_2_] button").first
-    field_of(page, path).click()
-    page.keyboard.type("half a thought")
-    for mode in ("dark", "light"):
-        page.emulate_media(color_scheme=mode)  # type: ignore[arg-type]
-        expect(page.locator(f"[class*=st-key-timeline-][class*=-{mode}] .main-svg").first).to_be_visible()
+    page = opened.page
+    for path in ("review", "alert?alert=1005", SETTLE_A_CASE):
+        opened.go(path)
+        opened.key("2")
         opened.settle()
-        n_words, faint = page.evaluate(FAINT)
-        assert n_words > 10
-        assert faint == []
-        expect(field_of(page, path)).to_have_value("half a thought")
-        expect(chosen).to_have_attribute("kind", "primary")
+        chosen = page.locator("[class*=_answer_2_] button").first
+        field_of(page, path).click()
+        page.keyboard.type("half a thought")
+        for mode in ("dark", "light"):
+            page.emulate_media(color_scheme=mode)  # type: ignore[arg-type]
+            expect(page.locator(f"[class*=st-key-timeline-][class*=-{mode}] .main-svg").first).to_be_visible()
+            opened.settle()
+            n_words, faint = page.evaluate(FAINT)
+            assert n_words > 10, path
+            assert faint == [], path
+            expect(field_of(page, path)).to_have_value("half a thought")
+            expect(chosen).to_have_attribute("kind", "primary")
 
 
 def slow_down(page: Page, rate: int) -> None:
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": rate})
 
 
-def test_on_a_browser_four_times_slower_four_answers_typed_in_one_go_are_saved_once_each(visit: OpenVisit) -> None:
+def test_on_a_browser_four_times_slower_answers_typed_in_one_go_are_saved_once_each(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.page
     opened.open("review")
     slow_down(page, 4)
-    for number in range(1, 5):
+    for number in (1, 2):
         expect_case(page, number)
         opened.key("e")  # the server is busy with it when the next two come
         page.keyboard.type("3s")
@@ -66,10 +67,10 @@ def test_on_a_browser_four_times_slower_four_answers_typed_in_one_go_are_saved_o
         expect_nothing_chosen(page)
     assert page.locator("[data-testid=stAlert]").count() == 0
     opened.key("ArrowLeft")
-    expect_case(page, 4)
+    expect_case(page, 2)
     expect_chosen(page, "Unusual and relevant")
     slow_down(page, 1)
-    expect(opened.open("").get_by_text("4 of 24 cases read")).to_be_visible()
+    expect(opened.go("").get_by_text("2 of 24 cases read")).to_be_visible()
 
 
 def test_on_a_browser_four_times_slower_two_keys_in_one_go_dismiss_an_alert_once(visit: OpenVisit) -> None:

@@ -39,7 +39,8 @@ def judgments(page: Page) -> str:
     return page.locator("[data-testid=stMain]").inner_text()
 
 
-def test_a_case_takes_two_keys(visit: OpenVisit) -> None:
+@pytest.mark.checklist("B6")
+def test_a_case_takes_two_keys_and_no_frame_holds_score_rank_stratum_or_another_vote(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("review")
     expect_nothing_chosen(page)
@@ -51,20 +52,13 @@ def test_a_case_takes_two_keys(visit: OpenVisit) -> None:
         expect_case(page, number + 1)
         expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
         expect_nothing_chosen(page)
-    page = opened.open("")
+    opened.settle()
+    sent = opened.received().lower()
+    assert "platelet count was ordered" in sent
+    for banned in ("score", "rank", "stratum", "strata", "peer-comment", "soft label", "inclusion", "support"):
+        assert banned not in sent, banned
+    page = opened.go("")
     expect(page.get_by_text("3 of 24 cases read")).to_be_visible()
-
-
-def test_answer_and_save_pressed_in_one_go_are_both_taken(visit: OpenVisit) -> None:
-    opened = visit()
-    page = opened.open("review")
-    for number in (1, 2, 3):
-        expect_case(page, number)
-        opened.key("3")
-        opened.key("s", at_once=True)
-        expect_case(page, number + 1)
-        expect_nothing_chosen(page)
-    assert page.locator("[data-testid=stAlert]").count() == 0
 
 
 def test_letters_in_the_comment_fire_nothing_and_control_enter_saves_from_it(visit: OpenVisit) -> None:
@@ -85,7 +79,7 @@ def test_letters_in_the_comment_fire_nothing_and_control_enter_saves_from_it(vis
     expect(comment(page)).to_have_value("3 1 z l s n 0")
 
 
-def test_a_comment_typed_and_saved_at_once_is_in(visit: OpenVisit) -> None:
+def test_what_is_typed_or_pressed_in_one_go_is_taken(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("review")
     opened.key("1")
@@ -97,37 +91,43 @@ def test_a_comment_typed_and_saved_at_once_is_in(visit: OpenVisit) -> None:
     opened.key("ArrowLeft")
     expect_case(page, 1)
     expect(comment(page)).to_have_value("typed in one go")
-
-
-def test_two_presses_within_fifty_milliseconds_are_one_judgment_and_one_advance(visit: OpenVisit) -> None:
-    opened = visit()
-    page = opened.open("review")
-    opened.key("3")
-    expect_chosen(page, "Unusual and relevant")
-    opened.key("s")
-    opened.key("s", at_once=True)
-    expect_case(page, 2)
-    page.wait_for_timeout(500)
-    expect_case(page, 2)
+    opened.key("ArrowRight")
+    for number in (2, 3):
+        expect_case(page, number)
+        expect_nothing_chosen(page)
+        opened.key("3")
+        opened.key("s", at_once=True)
+        expect_case(page, number + 1)
     assert page.locator("[data-testid=stAlert]").count() == 0
-    page = opened.open("")
-    expect(page.get_by_text("1 of 24 cases read")).to_be_visible()
 
 
-def test_five_fast_clicks_are_one_judgment(visit: OpenVisit) -> None:
+def test_two_presses_within_fifty_milliseconds_or_five_clicks_are_one_judgment_and_one_advance(
+    visit: OpenVisit,
+) -> None:
     opened = visit()
     page = opened.open("review")
-    opened.key("3")
-    expect_chosen(page, "Unusual and relevant")
-    page.evaluate("""() => {
-      const save = [...document.querySelectorAll('button')].find(b => b.innerText.startsWith('Save and next'));
-      for (let i = 0; i < 5; i++) save.click();
-    }""")
-    expect_case(page, 2)
-    page.wait_for_timeout(500)
-    expect_case(page, 2)
-    page = opened.open("")
-    expect(page.get_by_text("1 of 24 cases read")).to_be_visible()
+
+    def press_twice() -> None:
+        opened.key("s")
+        opened.key("s", at_once=True)
+
+    def click_five_times() -> None:
+        page.evaluate("""() => {
+          const save = [...document.querySelectorAll('button')].find(b => b.innerText.startsWith('Save and next'));
+          for (let i = 0; i < 5; i++) save.click();
+        }""")
+
+    for number, save in ((1, press_twice), (2, click_five_times)):
+        expect_nothing_chosen(page)
+        opened.key("3")
+        expect_chosen(page, "Unusual and relevant")
+        save()
+        expect_case(page, number + 1)
+        page.wait_for_timeout(500)
+        expect_case(page, number + 1)
+        assert page.locator("[data-testid=stAlert]").count() == 0
+    page = opened.go("")
+    expect(page.get_by_text("2 of 24 cases read")).to_be_visible()
 
 
 def test_a_reload_and_the_key_r_lose_no_draft(visit: OpenVisit) -> None:
@@ -216,7 +216,7 @@ def test_when_every_second_save_fails_nothing_is_lost_and_nothing_is_claimed(vis
         expect_chosen(page, "Unusual and relevant")
         opened.key("s")
         expect_case(page, number + 1)
-    page = opened.open("")
+    page = opened.go("")
     expect(page.get_by_text("2 of 24 cases read")).to_be_visible()
 
 
@@ -239,22 +239,6 @@ def test_the_second_of_two_windows_hears_of_the_first(visit: OpenVisit) -> None:
     expect_chosen(second, "Usual")
 
 
-@pytest.mark.checklist("B6")
-def test_no_frame_sent_to_a_blinded_reader_holds_score_rank_stratum_or_another_vote(visit: OpenVisit) -> None:
-    opened = visit()
-    page = opened.open("review")
-    for number in range(1, 4):
-        opened.key("3")
-        expect_chosen(page, "Unusual and relevant")
-        opened.key("s")
-        expect_case(page, number + 1)
-        opened.settle()
-    sent = opened.received().lower()
-    assert "platelet count was ordered" in sent
-    for banned in ("score", "rank", "stratum", "strata", "peer-comment", "soft label", "inclusion", "support"):
-        assert banned not in sent, banned
-
-
 def test_the_list_ends_with_thanks_and_undo_still_works(visit: OpenVisit) -> None:
     opened = visit(state="short")
     page = opened.open("review")
@@ -270,9 +254,20 @@ def test_the_list_ends_with_thanks_and_undo_still_works(visit: OpenVisit) -> Non
     expect_chosen(page, "Usual")
 
 
-def test_a_phone_judges_by_touch(visit: OpenVisit) -> None:
+def test_a_phone_shows_title_time_line_and_answers_and_judges_by_touch(visit: OpenVisit) -> None:
     opened = visit(phone=True)
     page = opened.open("review")
+    chart = page.locator("[data-testid=stPlotlyChart]").first.bounding_box()
+    bar = page.get_by_role("button", name="Usual", exact=True).bounding_box()
+    assert chart is not None
+    assert bar is not None
+    assert chart["y"] + chart["height"] <= bar["y"] + 4
+    for name in ("Usual", "Unusual, not relevant", "Unusual and relevant", "Cannot judge", "Save"):
+        box = page.get_by_role("button", name=name, exact=True).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        assert box["y"] + box["height"] <= 844
     page.get_by_role("button", name="Unusual and relevant").click()
     expect_chosen(page, "Unusual and relevant")
     page.get_by_role("button", name="Comment").click()
