@@ -1,10 +1,13 @@
 """One spelling of everything, whatever the format: patients, names, units, numbers, times and files."""
 
 import bz2
+import functools
 import gzip
+import tempfile
 import unicodedata
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -86,12 +89,20 @@ def test_two_spellings_of_a_name_are_one(source):
     assert "Créatinine" in set(cohort.tasks["name"])
 
 
+@functools.cache
+def plainly(source_format, *, in_numbers=False):
+    """Return the cohort of the hospital in plain spelling, by names or by numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        acts = numbered(str) if in_numbers else hospital(n=4)
+        return imported(write(acts, source_format, Path(folder) / "plain"), source_format)[0]
+
+
 @pytest.mark.parametrize("source_format", FORMATS)
 @pytest.mark.parametrize("spell", [" {}", "\u200b{}\u00a0", '"{}"'])
 def test_blanks_and_quotes_around_a_name_are_no_part_of_it(tmp_path, source_format, spell):
     if source_format == "meds" and '"' in spell:
         spell = "\u200b{}"  # Items of this format are numbers.
-    plain, _ = imported(write(hospital(n=4), source_format, tmp_path / "plain"), source_format)
+    plain = plainly(source_format)
     names = {"meds": {"50971", "50912", "Heparin"}}.get(source_format, {"Potassium", "Creatinine", "Heparin"})
     acts = [
         replace(act, item=spell.format(ITEM_NUMBERS.get(act.item, act.item) if source_format == "meds" else act.item))
@@ -123,7 +134,7 @@ def numbered(spell):
 @pytest.mark.parametrize("source_format", FORMATS)
 @pytest.mark.parametrize("spell", SPELLINGS_OF_NUMBERS.values(), ids=SPELLINGS_OF_NUMBERS)
 def test_a_code_that_is_a_number_is_one_however_a_table_spelled_it(tmp_path, source_format, spell):
-    plain, _ = imported(write(numbered(str), source_format, tmp_path / "plain"), source_format)
+    plain = plainly(source_format, in_numbers=True)
     cohort, report = imported(write(numbered(spell), source_format, tmp_path / "spelled"), source_format)
     assert cohort.tasks["task_key"].tolist() == plain.tasks["task_key"].tolist()
     assert (cohort.decisions != plain.decisions).nnz == 0
@@ -140,7 +151,7 @@ def test_zeros_that_a_table_lost_make_no_second_drug(tmp_path, source_format):
         else act
         for act in hospital(n=4)
     ]
-    plain, _ = imported(write(hospital(n=4), source_format, tmp_path / "plain"), source_format)
+    plain = plainly(source_format)
     cohort, _ = imported(write(acts, source_format, tmp_path / "lost"), source_format)
     assert len(cohort.tasks) == len(plain.tasks) == 3
     assert cohort.decisions.sum() == plain.decisions.sum()
