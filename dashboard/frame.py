@@ -20,8 +20,9 @@ HERE = Path(__file__).resolve().parent
 # which scrolls sideways, under a title on a line of its own. Columns stand below each other there, or values and their
 # flags would be cut, but for those of a line inside a card; nor do the buttons of a card's title go below it. On a
 # phone the menu is named, and a line of the worklist reads from the left. Print shows the whole page without buttons,
-# cards uncut, and figures at their own size: Streamlit would squeeze a figure that is drawn again under a zoom. Figures
-# are whole pixels wide: Plotly would take another fraction for a new width, and draw again.
+# cards uncut, what can wait of an alert last, as on a phone, and figures at their own size: Streamlit would squeeze a
+# figure that is drawn again under a zoom. Figures are whole pixels wide: Plotly would take another fraction for a new
+# width, and draw again.
 CSS = """<style>
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
 :is([data-testid=stBottom],[class*="st-key-panel-"]) button :is(.stMarkdownEllipsis,p){white-space:normal;
@@ -50,7 +51,12 @@ line-height:1.2}[data-testid=stMetricLabel],[data-testid=stMetricLabel] *{white-
 height:auto!important}.stMainBlockContainer{zoom:.75}[data-testid=stTextArea]{display:none}
 [data-testid=stElementContainer]:has([data-testid=stPlotlyChart]){zoom:1.3333}
 [data-testid=stLayoutWrapper]:has(>[data-testid=stVerticalBlock]>[data-testid=stElementContainer]:first-child strong),
-[data-testid=stPlotlyChart],[data-testid=stDataFrame],table{break-inside:avoid}}
+[data-testid=stPlotlyChart],[data-testid=stDataFrame],table{break-inside:avoid}
+[data-testid=stColumn]:has(.st-key-neighbours-card,.st-key-reasons),
+[data-testid=stColumn]:has(.st-key-neighbours-card,.st-key-reasons)>[data-testid=stVerticalBlock]{display:contents!important}
+[data-testid=stHorizontalBlock]:has(>[data-testid=stColumn] .st-key-reasons){display:flex!important;
+flex-flow:column!important}
+[data-testid=stColumn]>*>:has(.st-key-neighbours-card,.st-key-histogram-card,.st-key-story){order:1}}
 [data-testid=stFullScreenFrame]{width:round(down,100%%,1px)}
 [data-testid=stElementToolbarButton]:has([aria-label^="Download as"]){display:none}
 %s</style>"""

@@ -287,6 +287,7 @@ def _histograms(detail: AlertDetail, budget: float | None) -> None:
     with cards.card(
         f"All {texts.plain(row.task_name, 40)} instances",
         f"{total:,}, counted by score (square-root scale)",
+        key="histogram-card",
     ):
         shown = {"Scaled score": (detail.scaled_histogram, row.scaled_score, budget)}
         if detail.score_histogram != detail.scaled_histogram:

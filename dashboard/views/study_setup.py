@@ -222,10 +222,10 @@ def _preview(plan: StudyPlan) -> PlanPreview | None:
 
 def _hidden(preview: PlanPreview, run: RunView, n_readers: int) -> None:
     """Draw how many alerts the study will hide, and from whom."""
-    whom = texts.plural(n_readers, "reader") if n_readers else "its readers, none chosen yet"
+    whom = f"its {texts.plural(n_readers, 'reader')}" if n_readers else "its readers"
     sentence = (
         f"Once started, it hides {preview.n_alerts:,} of the {texts.plural(run.n_alerts, 'alert')} of run {run.run_id} "
-        f"from {whom}: each reader meets a case in no list before judging it, or before others have completed it."
+        f"from {whom}. A case returns to a reader's lists when that reader has judged it or others have completed it."
     )
     st.markdown(f":small[:material/visibility_off: {cards.muted(texts.plain(sentence, 400))}]")
 

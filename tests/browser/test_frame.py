@@ -194,6 +194,18 @@ def test_a_foreign_host_name_is_refused(double_url: str, path: str) -> None:
     connection.close()
 
 
+def test_on_paper_what_can_wait_of_an_alert_comes_last_and_no_page_is_half_empty(visit: OpenVisit) -> None:
+    page = visit().open("alert?alert=1000")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1040})
+    names = ("case-alert-1000", "record-after", "reasons", "scores", "values-alert-1000", "drugs-alert-1000")
+    names += ("neighbours-card", "histogram-card", "story")
+    boxes = [page.locator(f".st-key-{name}").bounding_box() for name in names]
+    tops = [box["y"] for box in boxes if box is not None]
+    assert len(tops) == len(names)
+    assert tops == sorted(tops)
+
+
 def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit) -> None:
     opened = visit(width=1440)
     boxes = "() => [...document.querySelectorAll('.main-svg:first-child')].map(e => e.getBoundingClientRect().toJSON())"

@@ -38,7 +38,7 @@ def _rate(filters: WorklistFilters) -> str:
     if found is None:
         return cards.muted("The expected true-alert rate appears here once a study of this run is complete or locked.")
     if not found.n_cases:
-        none = f"Expected true-alert rate: none, no decided case of _{texts.plain(found.study, 60)}_ is inside it."
+        none = f"Expected true-alert rate: not known, no decided case of _{texts.plain(found.study, 60)}_ is within it."
         return cards.muted(none)
     rate = found.rate
     study = f"from the {texts.plural(found.n_cases, 'decided case')} inside it of _{texts.plain(found.study, 60)}_"

@@ -22,9 +22,9 @@ def test_a_draft_is_made_from_what_stands_on_the_page(open_page: OpenPage) -> No
 
 def test_the_page_says_how_many_alerts_are_hidden_from_whom(open_page: OpenPage) -> None:
     page = open_page("study_setup", double := FakeApplication())
-    assert "it hides 31 of the 62 alerts of run 2 from its readers, none chosen yet" in words(page)
+    assert "it hides 31 of the 62 alerts of run 2 from its readers. A case" in words(page)
     page.multiselect(key="su_readers").set_value([2, 3, 4]).run()
-    assert "it hides 31 of the 62 alerts of run 2 from 3 readers" in words(page)
+    assert "it hides 31 of the 62 alerts of run 2 from its 3 readers" in words(page)
     page.segmented_control(key="su_kind").set_value("Open panel").run()
     assert "it hides" not in words(page), "an open panel shows its alerts"
     assert double.study_desk.done == []
