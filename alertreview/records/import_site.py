@@ -13,7 +13,14 @@ import pandas as pd
 
 from alertreview.files import preset_paths, write_checksums
 from alertreview.records.catalogue import stored_edit
-from alertreview.records.importing import EditMapping, end_of_today, import_snapshot, read_records, second_half
+from alertreview.records.importing import (
+    EditMapping,
+    choose_mapping,
+    end_of_today,
+    import_snapshot,
+    read_records,
+    second_half,
+)
 from alertreview.records.snapshot_writer import SnapshotWriter
 from alertreview.records.snapshots import Snapshot, open_import, read_snapshot
 from alertreview.settings import Progress, Settings
@@ -24,6 +31,7 @@ from core.errors import InvalidInputError, MappingError, NotFoundError, SourceEr
 from core.events.append import Known, Merging
 from core.events.facts import empty_facts, sorted_facts
 from core.events.import_report import ImportReport
+from core.events.mapping import SiteMapping, load_mapping, parse_mapping
 from core.events.parts import gathered
 from core.events.reading import ROWS_PER_PART
 from core.kinds import Kind
@@ -65,7 +73,16 @@ def extend_snapshot(
     MappingError if source or mapping cannot be used, or the mapping is not the snapshot's.
     """
     tell: StepProgress = progress or (lambda what, share: None)
-    chosen = mapping if mapping is not None else _preset_of(snapshot)
+    kept = _kept_mapping(snapshot)
+    wanted = mapping if mapping is not None else kept or _preset_of(snapshot)
+    chosen = choose_mapping(source, format, wanted, schema)
+    if kept is not None:
+        _refuse_change(chosen, kept)
+    elif chosen.name != snapshot.manifest["mapping"]:
+        raise MappingError(
+            f"The snapshot was imported with the mapping {snapshot.manifest['mapping']!r}, not with {chosen.name!r}. "
+            "Use the same one, or import everything anew."
+        )
     known = Known.of(snapshot.event_groups(["kind", "item", "name", "text", "unit"]))
     patients = snapshot.patients
     with SnapshotWriter(home) as writer:
@@ -83,11 +100,7 @@ def extend_snapshot(
             known=frozenset(patients["patient_id"]) if labels or known.has_labels else None,
             edit=edit,
         )
-        if read.mapping.name != snapshot.manifest["mapping"]:
-            raise MappingError(
-                f"The snapshot was imported with the mapping {snapshot.manifest['mapping']!r}, not with "
-                f"{read.mapping.name!r}. Use the same one, or import everything anew."
-            )
+        counts = replace(read.counts, remarks=(*read.counts.remarks, *_changed_since(chosen)))
         new, now = gathered(read.stream), end_of_today(read.mapping)
         merging = Merging(known, new, read.mapping, writer.spill("merged"), now)
         for part in merging.dealt(snapshot.n_events_of, rows_per_part):
@@ -96,11 +109,12 @@ def extend_snapshot(
         stream, trail = merging.finish()
         splits = patients.dropna(subset="source_split").set_index("patient_id")["source_split"].to_dict()
         about = About(read.about.source, {**splits, **read.about.splits}, snapshot.simulated or read.about.simulated)
-        built, report = build_parts(stream, read.counts, read.mapping, about, second_half(tell), writer, writer.spill)
+        built, report = build_parts(stream, counts, read.mapping, about, second_half(tell), writer, writer.spill)
         digest = writer.facts(_facts(snapshot, pd.concat([empty_facts(), *read.facts(built.patients["patient_id"])])))
         built = replace(built, content_hash=digest.onto(built.content_hash))
         trail = pd.concat([snapshot.trail, trail], ignore_index=True)
-        return Extended(writer.finish(built, report, trail=trail), report, merging.n_added)
+        folder = writer.finish(built, report, trail=trail, mapping=chosen)
+        return Extended(folder, report, merging.n_added)
 
 
 def _facts(snapshot: Snapshot, new: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -111,6 +125,34 @@ def _facts(snapshot: Snapshot, new: pd.DataFrame) -> Iterator[pd.DataFrame]:
         yield sorted_facts(pd.concat([known, new[is_theirs]], ignore_index=True))
         new = new[~is_theirs]
     yield sorted_facts(new)
+
+
+def _kept_mapping(snapshot: Snapshot) -> SiteMapping | None:
+    """Return the mapping that the snapshot was imported with; None if a former version wrote it."""
+    says = snapshot.manifest.get("mapping_says")
+    return parse_mapping(says, f"{snapshot.folder / 'manifest.json'}") if says else None
+
+
+def _refuse_change(mapping: SiteMapping, kept: SiteMapping) -> None:
+    """Raise an error for a mapping with which new records would mean something else than the known ones."""
+    changed = mapping.changed_from(kept)
+    if changed:
+        raise MappingError(
+            f"The last import was read with the mapping {kept.name!r}; {mapping.name!r} now says something else under "
+            f"{', '.join(changed)}, so that what is known already would not be found again. Leave out --mapping to "
+            "read these records as the last import was read, or import everything anew, without --add."
+        )
+
+
+def _changed_since(mapping: SiteMapping) -> Iterator[str]:
+    """Say that a mapping is no longer what comes with the program under its name."""
+    path = preset_paths().get(mapping.name)
+    changed = load_mapping(path).changed_from(mapping) if path else ()
+    if changed:
+        yield (
+            f"These records were read as the last import was. The mapping {mapping.name!r} that comes with the program "
+            f"now says something else under {', '.join(changed)}; to use that, import everything anew, without --add."
+        )
 
 
 def _preset_of(snapshot: Snapshot) -> str:

@@ -130,11 +130,12 @@ def import_snapshot(
         As in `build_cohort`, or when the home cannot be written.
     """
     tell = progress or _quiet
+    chosen = choose_mapping(source, format, mapping, schema)
     with SnapshotWriter(home) as writer:
         read = read_records(
             source,
             format=format,
-            mapping=mapping,
+            mapping=chosen,
             schema=schema,
             min_positive=None,
             progress=tell,
@@ -149,7 +150,7 @@ def import_snapshot(
         report = with_sudden_change(report, former, read.mapping.checks)
         digest = writer.facts(read.facts(built.patients["patient_id"]))
         built = replace(built, content_hash=digest.onto(built.content_hash))
-        return Imported(writer.finish(built, report), report)
+        return Imported(writer.finish(built, report, mapping=chosen), report)
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def read_records(
     source: Path | str,
     *,
     format: str,  # noqa: A002
-    mapping: str | Path | None,
+    mapping: str | Path | SiteMapping | None,
     schema: str | None,
     min_positive: int | None,
     progress: Progress,
@@ -308,7 +309,7 @@ def _patient(mapping: SiteMapping, subject: str) -> str:
 def choose_mapping(
     source: Path | str,
     format: str,  # noqa: A002
-    mapping: str | Path | None,
+    mapping: str | Path | SiteMapping | None,
     schema: str | None = None,
 ) -> SiteMapping:
     """Find the site mapping to use.
@@ -317,7 +318,7 @@ def choose_mapping(
     ----------
     source : Path or str
     format : str
-    mapping : str, Path or None
+    mapping : str, Path, SiteMapping or None
         Name of a preset, path of a YAML file, or None for the preset that recognises most rows of the source.
     schema : str, optional
 
@@ -336,12 +337,14 @@ def choose_mapping(
     wanted = checked_format(format)
     if mapping is None:
         return _best_preset(source, wanted, schema)
-    path = presets.get(str(mapping), Path(mapping))
-    if not path.exists():
+    if isinstance(mapping, SiteMapping):
+        chosen = mapping
+    elif (path := presets.get(str(mapping), Path(mapping))).exists():
+        chosen = load_mapping(path)
+    else:
         raise MappingError(
             f"{mapping!s} is neither a file nor one of the mappings that come with the program ({', '.join(presets)})."
         )
-    chosen = load_mapping(path)
     if chosen.format != wanted.name:
         raise MappingError(f"Mapping {chosen.name!r} is for {chosen.format}, not for {wanted.name}. Choose another.")
     return chosen

@@ -24,6 +24,7 @@ from core.errors import SourceError
 from core.events.append import TRAIL_COLUMNS
 from core.events.facts import FactsDigest, empty_facts
 from core.events.import_report import ImportReport
+from core.events.mapping import SiteMapping
 
 
 class DiskSpill:
@@ -211,8 +212,18 @@ class SnapshotWriter:
                 yield columns.astype(np.int64)
             yield from self._data.chunks()
 
-    def finish(self, built: Built | Cohort, report: ImportReport, *, trail: pd.DataFrame | None = None) -> Path:
-        """Write the rest, put the folder in its place and return it; when it was there before, it is left as it is."""
+    def finish(
+        self,
+        built: Built | Cohort,
+        report: ImportReport,
+        *,
+        trail: pd.DataFrame | None = None,
+        mapping: SiteMapping | None = None,
+    ) -> Path:
+        """Write the rest, put the folder in its place and return it; when it was there before, it is left as it is.
+
+        The mapping is kept for those who add to the snapshot.
+        """
         target = _target(self._home, built.content_hash)
         if (target / "manifest.json").exists():
             return target
@@ -221,7 +232,8 @@ class SnapshotWriter:
             self._events.close()
         self._write_tables(built, trail)
         _write_json(self._folder / "import_report.json", report.to_dict())
-        _write_json(self._folder / "manifest.json", self._manifest(built, report))
+        says = mapping.model_dump(mode="json", exclude_defaults=True) if mapping else None
+        _write_json(self._folder / "manifest.json", self._manifest(built, report) | {"mapping_says": says})
         for path in [*sorted(self._folder.iterdir()), self._folder]:
             sync(path)
         self._folder.chmod(0o700)

@@ -420,6 +420,13 @@ class SiteMapping(_Strict):
         setting = str(getattr(self, kind.record.setting)) if kind.record.setting else kind.record.decided_by
         return "auto" if setting == "auto" else "order" if setting == "order" else "done"
 
+    def changed_from(self, former: "SiteMapping") -> tuple[str, ...]:
+        """Return the keys under which a row means something else than with a former mapping; rules may come behind."""
+        mine, theirs = (each.model_dump(mode="json", exclude=_OF_WHOLE_IMPORTS) for each in (self, former))
+        if mine["rules"][: len(theirs["rules"])] == theirs["rules"]:
+            mine["rules"] = theirs["rules"]
+        return tuple(key for key, said in mine.items() if said != theirs[key])
+
     def act_word(self, event: EventKind) -> str:
         """Return what an event that decides is called: "ordered", "measured"."""
         return self.act_words.get(event, ACT_WORDS[event][0])
@@ -448,6 +455,13 @@ class SiteMapping(_Strict):
         """
         number = f"{subject:0{self.patient_digits}d}" if isinstance(subject, int) else subject
         return f"{self.patient_prefix}{number}"
+
+
+_OF_WHOLE_IMPORTS = {
+    *("title", "min_positive", "min_positive_of_kind", "act_words", "details", "plausible", "names", "categories"),
+    *("checks", "order_groups", "ask_about"),
+}
+"""Keys that may change between two additions: they rule all events, those of before included, or show them only."""
 
 
 def _shown(value: object) -> str:
