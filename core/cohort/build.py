@@ -86,7 +86,7 @@ def build_parts(
     report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
     report = replace(report, words=_words(built.tasks, state.tasks.decided_by, mapping))
     progress("checks", 1.0)
-    findings = [*counts.findings, *_findings(report), _crowded(built.instances), state.checks.midnights()]
+    findings = [*counts.findings, *_findings(report), _crowded(built.instances), *state.checks.midnights()]
     if not mapping.calendar_is_shifted:
         findings.append(uneven_days(built.instances["snapshot_at"]))
     findings += [_unnamed(built.tasks), _alike(built.tasks)]

@@ -13,10 +13,12 @@ from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, TOO_OLD, doubted
 from core.events.mapping import SiteMapping
 from core.events.orders import settle_orders
 from core.events.parts import Spill, StoredStream, Vocabulary
+from core.events.plausibility import Finding
 from core.events.series import SeriesSet, distinct, lexical_order
 from core.events.spelling import COMMA, DOUBTFUL, UNREAD, numbers_in_texts
 from core.events.stream import among, seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
+from core.events.value_scales import ValueScales
 from core.kinds import KIND_OF_EVENT, LABEL_EVENTS, VALUE_EVENTS, EventKind, Kind
 from core.number_texts import counted
 from core.numerics.compiled import compiled_exactly
@@ -191,6 +193,7 @@ class Settling:
         self.n_values = self.n_orders = self.n_open_orders = self.n_turned_orders = 0
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
+        self._scales = ValueScales(len(items))
         self._is_respelled = np.array(
             [unit != " ".join(raw.split()) and unit != "" for unit, raw in zip(of_column, units, strict=True)]
         )
@@ -327,6 +330,11 @@ class Settling:
         """Return whether the source tells of the end of any order."""
         return bool(self._asked[[each.record.stop.number for each in Kind if each.record.stop]].any())
 
+    def doubted_scales(self) -> list[Finding]:
+        """Doubt the numbers of items, as they were settled."""
+        vocabulary = self._vocabulary
+        return self._scales.findings([vocabulary.names[place] for place in vocabulary.name_of_item])
+
     def n_lost_values(self) -> int:
         """Count the numbers of results that were given up: of another unit, sentinels or implausible."""
         cleaner = self.cleaner
@@ -426,6 +434,7 @@ class Settling:
         kind, item = rows["kind"].to_numpy(), rows["item"].to_numpy()
         is_value = among(kind, VALUE_EVENTS)
         value, unit = self.cleaner.settle(rows["value"].to_numpy(), item, rows["unit"].to_numpy(), is_value)
+        self._scales.add(value, item)
         marks = decision_marks(kind, item, self._mapping, self._shares)
         rows = rows.assign(value=value, unit=unit, is_decision=marks)
         patient, time, known_at, text = (rows[name].to_numpy() for name in ("patient", "time", "known_at", "text"))

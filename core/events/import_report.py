@@ -400,6 +400,8 @@ _CHECKED_KINDS = [kind for kind in EventKind if kind not in (*PATIENT_EVENTS, Ev
 _ENOUGH_TIMES = 5
 SHARE_OF_DATES = 0.9
 """From this share of midnights on, a kind has dates and no times."""
+_SHARE_OF_SOME_DATES = 0.15
+"""Of times of day, 2 to 3 % are midnight."""
 
 
 class StreamChecks:
@@ -445,18 +447,24 @@ class StreamChecks:
         n = self._n_timed_of_kind.total()
         return self._n_midnight.total() / n if n else 0.0
 
-    def midnights(self) -> Finding:
-        """Count the events of the kinds that have dates instead of times."""
-        kinds = [
-            kind
-            for kind, n in self._n_timed_of_kind.items()
-            if n >= _ENOUGH_TIMES and self._n_midnight[kind] >= SHARE_OF_DATES * n
+    def midnights(self) -> list[Finding]:
+        """Count the events of the kinds that have dates instead of times, and those that have dates among times."""
+        n_all = self._n_timed_of_kind.total()
+        shares = {kind: self._n_midnight[kind] / n for kind, n in self._n_timed_of_kind.items() if n >= _ENOUGH_TIMES}
+        dated = [kind for kind, share in shares.items() if share >= SHARE_OF_DATES]
+        some = [kind for kind, share in shares.items() if _SHARE_OF_SOME_DATES <= share < SHARE_OF_DATES]
+        return [
+            Finding(
+                name,
+                sum(n[kind] for kind in kinds),
+                n_all,
+                tuple(f"{kind} ({shares[kind]:.0%} at midnight)" for kind in kinds),
+            )
+            for name, kinds, n in (
+                ("midnight_times", dated, self._n_timed_of_kind),
+                ("some_dates", some, self._n_midnight),
+            )
         ]
-        shown = tuple(
-            f"{kind.value} ({self._n_midnight[kind] / self._n_timed_of_kind[kind]:.0%} at midnight)" for kind in kinds
-        )
-        n_dates = sum(self._n_timed_of_kind[kind] for kind in kinds)
-        return Finding("midnight_times", n_dates, self._n_timed_of_kind.total(), shown)
 
     def _add_outside_life(self, events: pd.DataFrame, patients: pd.DataFrame) -> None:
         numbers = events["patient_id"].cat.codes.to_numpy()

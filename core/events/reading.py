@@ -363,6 +363,7 @@ class StreamBuilder:
                 settling.n_values,
                 settling.lost_values_of(self._book.names()),
             ),
+            *settling.doubted_scales(),
             Finding("ungiven_orders", *settling.ungiven_orders()),
             Finding("open_orders", settling.n_open_orders if settling.has_stops() else 0, settling.n_orders),
             Finding("turned_orders", settling.n_turned_orders, settling.n_orders),
