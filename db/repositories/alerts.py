@@ -322,8 +322,11 @@ class Alerts(Repository):
         higher = own.where(Alert.rank < alert.rank).subquery()
         turn = 1 + self._run(select(func.count()).select_from(higher)).scalar_one()
         here, before = Place(0, turn, alert.decision.value, alert.rank), None
+        last = turn - 1
+        if filters.get("decision") not in {None, alert.decision}:  # the list of the other decision may end before it
+            last = min(last, self.count(alert.run_id, **everything))
         # Among so many turns before it one is shown, if there is any.
-        for place, row in self._by_turns(alert.run_id, filters, first_turn=max(1, turn - 1 - len(hidden))):
+        for place, row in self._by_turns(alert.run_id, filters, first_turn=max(1, last - len(hidden))):
             if place > here:
                 return before, row.id
             if place < here:
