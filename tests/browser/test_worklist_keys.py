@@ -155,7 +155,7 @@ def test_a_second_question_is_left_by_a_key(visit: OpenVisit) -> None:
     ask_and_leave()
 
 
-def test_two_keys_dismiss_an_alert_and_one_takes_it_back_and_a_typed_name_stays_on_the_page(visit: OpenVisit) -> None:
+def test_two_keys_dismiss_an_alert_and_a_typed_name_reaches_neither_address_nor_history(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("worklist")
     preview(page, "Troponin I not ordered")
