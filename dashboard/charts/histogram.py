@@ -41,7 +41,7 @@ def histogram(
             shapes=_budget_line(budget, low, high, colours),
             annotations=[
                 *_budget_words(budget, score, low, high, colours),
-                _arrow(score, data, low, high, decision, colours),
+                _arrow(score, budget, data, low, high, decision, colours),
             ],
         ),
     }
@@ -57,15 +57,18 @@ def histogram(
     return Chart(figure, alt)
 
 
-def _arrow(score: float, data: Histogram, low: float, high: float, decision: Decision, colours: Palette) -> Json:
+def _arrow(
+    score: float, budget: float | None, data: Histogram, low: float, high: float, decision: Decision, colours: Palette
+) -> Json:
     """Return the arrow, pointing at the top of the bin that holds the score."""
     top = 0.0
     for count, start, end in zip(data.counts, data.edges, data.edges[1:], strict=False):
         if start <= score <= end:
             top = heights([count])[0]
-    # Near the right edge the words stand left of the arrow; otherwise they would be cut.
-    late = score > low + 0.8 * (high - low)
     early = score < low + 0.2 * (high - low)
+    # Near the right edge the words stand left of the arrow, or they would be cut; near the words at the budget too.
+    near_budget = budget is not None and 0 < budget - score < 0.15 * (high - low)
+    late = score > low + 0.8 * (high - low) or (near_budget and not early)
     colour = colours.decision_text(decision)
     return note(
         f"<b>This alert<br>{score:.2f}</b>",

@@ -144,11 +144,12 @@ def _row(value: LastValue) -> dict[str, object]:
 
 
 def _phone_table(frame: pd.DataFrame) -> None:
-    """Draw a table whose cells take several lines, a time but one: a grid would cut its last column."""
+    """Draw a table whose cells take several lines, as a grid would cut its last column, but of two columns a time."""
+    longest = _UNBROKEN if len(frame.columns) == 2 else 0
 
     def cell(text: str) -> str:
         words = texts.plain(text)
-        return words.replace(" ", texts.NO_BREAK) if len(text) <= _UNBROKEN else words
+        return words.replace(" ", texts.NO_BREAK) if len(text) <= longest else words
 
     st.table(frame.map(cell), hide_index=True)
 
@@ -187,10 +188,12 @@ def drugs_now(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:
         if not patient.drugs_now:
             st.markdown(cards.muted("No drug order runs at the snapshot."))
             return
+        # Beside a dose there is less room for the name, and the start must not be pushed out of sight.
+        longest = 26 if any(drug.dose for drug in running) else 40
         rows = [
             {
-                "Drug": texts.shorten(drug.name, 40),
-                "Dose": texts.shorten(texts.unit(drug.dose), 24),
+                "Drug": texts.shorten(drug.name, 40 if is_phone() else longest),
+                "Dose": texts.shorten(texts.unit(drug.dose), 24 if is_phone() else 20),
                 "Route": texts.shorten(drug.route, 16),
                 "Since": texts.short_time(drug.periods[-1][0]),
             }

@@ -113,8 +113,10 @@ def test_the_arrow_has_the_colour_of_its_decision(detail: AlertDetail) -> None:
 def test_the_words_at_the_budget_keep_clear_of_the_arrow_before_it(
     detail: AlertDetail, score: float, side: str
 ) -> None:
-    words, _ = of_histogram(detail, score=score, budget=0.74).figure["layout"]["annotations"]
+    words, arrow = of_histogram(detail, score=score, budget=0.74).figure["layout"]["annotations"]
     assert (words["text"], words["xanchor"]) == ("alert budget", side)
+    if words["xanchor"] == "left" and 0 < 0.74 - score < 0.15:
+        assert arrow["xanchor"] == "right", "in a narrow card words above the arrow reach over the line"
 
 
 def test_a_histogram_carries_bins_only(detail: AlertDetail) -> None:
