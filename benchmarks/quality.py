@@ -4,7 +4,8 @@ Decisions are flipped in past and recent instances alike: uniformly (3 % of all)
 (5 % of each task's positives dropped, as many added). Pooled = AUC of finding flips over all decisions. td = AUC inside
 (task, decision), weighted by flips: the only one without the base rate in it. P@k = flips among the k highest, for
 omissions and commissions apart. Planted flips are not clinical errors. With ``--keep FOLDER`` every fold is written
-down when it is done, and the same command goes on where it was interrupted. ``--couplings FILE`` flips nothing and
+down when it is done, each method in a folder of its own: the same command goes on where it was interrupted, and after
+deleting the folder of a method that changed, measures that one alone again. ``--couplings FILE`` flips nothing and
 measures whether labs are expected where their drugs are on; see `benchmarks._couplings`; ``--few DRUG N`` makes a
 drug rare first, as it may be in a small record set. ``--stability N`` flips
 nothing and compares the first decisions of N seeds.
@@ -43,6 +44,8 @@ from core.scoring.scorers import COMPARISONS, SCORERS, SHARED, SOFTHAD_PAPER
 
 FLIPPED_SHARE = 0.03
 MATCHED_SHARE = 0.05
+BASE, BOOSTING = "base", "boosting, cleaned"
+"""Methods that are measured beside the scorers."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ def boosting_only(scored, seen, past, recent):
     return np.column_stack(columns)
 
 
-def score_fold(records, seen, past, recent, options, seed):
+def score_fold(records, seen, past, recent, options, seed, scorers=None):
     """Score the recent instances of a fold by the scorers that are asked for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -175,7 +178,7 @@ def score_fold(records, seen, past, recent, options, seed):
             patients=records.patients,
             past=past,
             recent=recent,
-            scorers=options.scorers,
+            scorers=scorers or options.scorers,
             parameters=ScoringParameters(n_nodes=options.nodes, n_graphs=options.graphs),
             seed=seed,
             n_jobs=1,
@@ -187,55 +190,66 @@ def score_fold(records, seen, past, recent, options, seed):
         )
 
 
-def measure_fold(records, kind, options, seed, fold):
-    """Figures of every row of the table for one fold and seed, and the CPU seconds they took."""
+def measure_fold(records, kind, options, methods, seed, fold):
+    """Figures of every row of the table that `methods` ask for, by method, and the CPU seconds they took."""
     started = time.process_time()
     Y = records.decisions
     flipped = plant_flips(Y, kind, np.random.default_rng([seed, 1]), records.groups)
     folds = fold_of_patients(records.patients, options.folds, seed)
     past, recent = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
     seen = Y ^ flipped
-    scored = score_fold(records, seen, past, recent, options, seed)
-    with threadpool_limits(1):
-        activity = activity_only(scored, lambda task: seen[recent, task])
+    scorers = [method for method in methods if method in SCORERS]
+    # The others need the features of the tasks alone.
+    scored = score_fold(records, seen, past, recent, options, seed, scorers or ["logistic"])
     tasks = list(scored)
     decisions, flips = seen[np.ix_(recent, tasks)], flipped[np.ix_(recent, tasks)]
-    share = seen[np.ix_(past, tasks)].mean(axis=0)
-    rows = {"base rate of the task alone": np.where(decisions, 1 - share, share), "activity of the day alone": activity}
-    for scorer in scored.scorers:
-        found = [scored.scores(task, scorer) for task in tasks]
-        rows[scorer] = np.column_stack([one.scaled_score for one in found])
-        if scorer == SOFTHAD_PAPER.key:
-            rows[f"{scorer}, unscaled"] = np.column_stack([one.score for one in found])
-    if options.boosting:
-        with threadpool_limits(1):
-            rows["boosting, cleaned"] = boosting_only(scored, seen, past, recent)
-    measured = {name: figures(scores, flips, decisions) for name, scores in rows.items()}
+    rows = {}
+    for method in methods:
+        if method == BASE:
+            share = seen[np.ix_(past, tasks)].mean(axis=0)
+            with threadpool_limits(1):
+                activity = activity_only(scored, lambda task: seen[recent, task])
+            rows[method] = {
+                "base rate of the task alone": np.where(decisions, 1 - share, share),
+                "activity of the day alone": activity,
+            }
+        elif method == BOOSTING:
+            with threadpool_limits(1):
+                rows[method] = {method: boosting_only(scored, seen, past, recent)}
+        else:
+            found = [scored.scores(task, method) for task in tasks]
+            rows[method] = {method: np.column_stack([one.scaled_score for one in found])}
+            if method == SOFTHAD_PAPER.key:
+                rows[method][f"{method}, unscaled"] = np.column_stack([one.score for one in found])
+    measured = {
+        method: {name: figures(scores, flips, decisions) for name, scores in of_method.items()}
+        for method, of_method in rows.items()
+    }
     return measured, time.process_time() - started
 
 
 def kept_fold(records, kind, options, seed, fold):
-    """Take the figures of a fold from the folder of kept ones, or measure and keep them."""
+    """Take the figures of a fold from the folder of kept ones, each method's from its own, and measure the others."""
+    methods = [BASE, *options.scorers, *([BOOSTING] if options.boosting else [])]
     if options.keep is None:
-        return measure_fold(records, kind, options, seed, fold)
+        return measure_fold(records, kind, options, methods, seed, fold)
     asked = {
         "data": hashlib.sha256(records.features.data.tobytes() + records.decisions.tobytes()).hexdigest()[:16],
         "folds": options.folds,
         "graphs": options.graphs,
         "nodes": options.nodes,
-        "scorers": sorted(options.scorers),
-        "boosting": options.boosting,
     }
-    name = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
-    path = options.keep / name / f"{kind}-{seed}-{fold}.json"
-    if path.is_file():
-        return tuple(json.loads(path.read_text()))
-    found = measure_fold(records, kind, options, seed, fold)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(found))
-    unfinished.rename(path)
-    return found
+    folder = options.keep / hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+    paths = {method: folder / method / f"{kind}-{seed}-{fold}.json" for method in methods}
+    missing, seconds = [method for method in methods if not paths[method].is_file()], 0.0
+    if missing:
+        measured, seconds = measure_fold(records, kind, options, missing, seed, fold)
+        for method, found in measured.items():
+            paths[method].parent.mkdir(parents=True, exist_ok=True)
+            unfinished = paths[method].with_suffix(".part")
+            unfinished.write_text(json.dumps(found))
+            unfinished.rename(paths[method])
+    return {method: json.loads(path.read_text()) for method, path in paths.items()}, seconds
 
 
 def show(table):
@@ -325,9 +339,9 @@ def main(arguments=None):
         table, seconds = {}, []
         for measured, cpu in tqdm(found, desc=kind, total=len(work), disable=None, leave=False):
             seconds.append(cpu)
-            for name, result in measured.items():
+            for name, result in (row for of_method in measured.values() for row in of_method.items()):
                 table.setdefault(name, []).append(result)
-        print(f"\n{kind} flips, {len(work)} runs (folds x seeds), {np.mean(seconds):.0f} CPU-s each")
+        print(f"\n{kind} flips, {len(work)} runs (folds x seeds), {np.mean(seconds):.0f} CPU-s each, kept ones 0")
         show(table)
         if SHARED.key in table:
             show_differences(table, SHARED.key)
