@@ -15,9 +15,9 @@ from core.scoring.parameters import ScoringParameters
 from core.scoring.scores import score_by_scale
 from core.scoring.shared import SharedModel
 from core.scoring.signs import (
-    N_SIGNS,
     NAMED_EFFECT,
     NAMED_RIDGE,
+    STRONG_EFFECT,
     OtherMembers,
     count_patients,
     fit_named,
@@ -362,13 +362,19 @@ def losses(positive, offset, weights, others, tried):
     return -(weights @ np.where(positive[:, None], np.log(chance), np.log(1 - chance)))
 
 
+def penalty(effect):
+    """Of a sign's effect with a ridge of 2."""
+    return STRONG_EFFECT**2 * np.log1p((effect / STRONG_EFFECT) ** 2)
+
+
 @pytest.mark.parametrize("others", [ALONE, FLAT], ids=["alone", "in a mean"])
 def test_a_sign_s_effect_makes_the_decisions_likeliest(signs, others):
     there, groups, offset, positive = signs
     chosen, effects = fit(signs, others, 90)
-    assert chosen[effects != 0].tolist() == [4]
+    assert chosen[0] == 4
+    offset = offset + there.toarray()[:, chosen[1:]] @ effects[1:]
     days, tried = there.toarray()[:, 4] > 0, np.linspace(-2, 8, 1001)
-    loss = losses(positive[days], offset[days], patient_weights(groups)[days], others[days], tried) + tried**2
+    loss = losses(positive[days], offset[days], patient_weights(groups)[days], others[days], tried) + penalty(tried)
     assert effects[0] == pytest.approx(tried[np.argmin(loss)], abs=2e-2)
 
 
@@ -376,18 +382,15 @@ def test_other_members_that_see_nothing_of_a_sign_leave_more_for_it_to_add(signs
     assert fit(signs, FLAT, 90)[1][0] > fit(signs, ALONE, 90)[1][0] > 0
 
 
-def test_only_a_sign_beyond_chance_is_chosen_and_fitted_as_by_plain_newton(signs):
-    there, groups, offset, positive = signs
-    weights = patient_weights(groups)
-    chosen, effects = fit(signs, ALONE, 90)
-    assert chosen[effects != 0].tolist() == [4]
-    x, effect = there.toarray()[:, 4], 0.0
-    for _ in range(50):
-        chance = 1 / (1 + np.exp(-(offset + effect * x)))
-        gradient = (weights * x * (positive - chance)).sum() - 2.0 * effect
-        effect += gradient / ((weights * x * chance * (1 - chance)).sum() + 2.0)
-    assert effects[0] == pytest.approx(effect, abs=1e-3)
-    assert len(effects) == N_SIGNS
+def test_strong_evidence_of_few_patients_is_hardly_drawn_back(signs):
+    there, groups, _, _ = signs
+    days = there.toarray()[:, 4] > 0
+    few = (there, groups, np.full(900, -7.0), days & (np.cumsum(days) <= 40))
+    chosen, effects = fit(few, ALONE, 90)
+    assert chosen[0] == 4
+    share = few[3][days].mean()
+    # Without a penalty: what brings the base rate to the share on days with the sign; half a ridge of 2 x 5^2 is 25.
+    assert effects[0] > 0.9 * (np.log(share / (1 - share)) + 7)
 
 
 def test_a_sign_of_few_patients_is_not_chosen(signs):
