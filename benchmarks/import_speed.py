@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, os.environ.get(_TREE, str(ROOT)))
 
 _PATIENTS = 2_000
+_EVENTS_OF_A_PATIENT = 463
 _PATIENTS_OF_A_DAY = 40
 """New patients whose records are added to a whole import."""
 _CATALOGUE = {"n_labs": 430, "n_drugs": 319}
@@ -36,8 +37,9 @@ def generate(folder: Path, n_events: int, n_shards: int = 200) -> int:
     """Write shards of a simulated hospital until there are enough events; return how many there are."""
     from core.simulation.hospital import simulate_cohort, write_meds
 
-    sim = simulate_cohort(n_patients=_PATIENTS, n_days=180, **_CATALOGUE)
-    source = write_meds(sim, folder, patients_per_shard=_PATIENTS)
+    n_patients = min(_PATIENTS, max(_PATIENTS_OF_A_DAY + 1, n_events // _EVENTS_OF_A_PATIENT))
+    sim = simulate_cohort(n_patients=n_patients, n_days=180, **_CATALOGUE)
+    source = write_meds(sim, folder, patients_per_shard=n_patients)
     table = pq.read_table(source / "data" / "0.parquet")
     (source / "data" / "0.parquet").unlink()
     n_copies = max(1, round(n_events / table.num_rows))
@@ -50,12 +52,12 @@ def generate(folder: Path, n_events: int, n_shards: int = 200) -> int:
                 writer.close()
             path = source / "data" / f"{copy // per_shard}.parquet"
             writer = pq.ParquetWriter(path, table.schema, compression="zstd")
-        shifted = pc.add(table.column(place), pa.scalar(copy * _PATIENTS, pa.int64()))
+        shifted = pc.add(table.column(place), pa.scalar(copy * n_patients, pa.int64()))
         writer.write_table(table.set_column(place, table.schema.field(place), shifted))
     writer.close()
     (folder.with_name("day") / "data").mkdir(parents=True)
     day = table.filter(pc.less(table.column(place), _PATIENTS_OF_A_DAY))
-    shifted = pc.add(day.column(place), pa.scalar(n_copies * _PATIENTS, pa.int64()))
+    shifted = pc.add(day.column(place), pa.scalar(n_copies * n_patients, pa.int64()))
     day = day.set_column(place, day.schema.field(place), shifted)
     pq.write_table(day, folder.with_name("day") / "data" / "0.parquet")
     return n_copies * table.num_rows
@@ -143,7 +145,14 @@ def main() -> None:
     parser.add_argument(
         "--events", type=int, nargs="+", default=[1_000_000], metavar="N", help="about how many (default 1,000,000)"
     )
-    parser.add_argument("--steps", nargs="*", default=list(STEPS), choices=list(STEPS), metavar="STEP")
+    parser.add_argument(
+        "--steps",
+        nargs="*",
+        default=list(STEPS),
+        choices=list(STEPS),
+        metavar="STEP",
+        help=f"of {', '.join(map(repr, STEPS))} (default: all); 'whole import' is this program alone",
+    )
     parser.add_argument("--before", type=Path, metavar="TREE", help="folder with an earlier version of the program")
     parser.add_argument("--scratch", type=Path, help="folder for the files (default: the system's for temporary ones)")
     parser.add_argument("--step", help=argparse.SUPPRESS)

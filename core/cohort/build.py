@@ -21,7 +21,7 @@ from core.errors import MappingError
 from core.events.code_book import UNKNOWN
 from core.events.import_report import ImportReport, ReadCounts, StayCounts, StreamChecks
 from core.events.mapping import SiteMapping
-from core.events.parts import EventStream, MakeSpill, MemorySpill, WholeStream, gathered
+from core.events.parts import EventStream, MakeSpill, MemorySpill, gathered
 from core.events.plausibility import Finding, judged
 from core.events.spelling import look_of
 from core.events.stays import (
@@ -45,13 +45,9 @@ _WEEK, _ENOUGH_A_DAY, _LEAP = 7, 10, 3
 
 
 def build(
-    stream: EventStream | pd.DataFrame, counts: ReadCounts, mapping: SiteMapping, about: About, progress: Progress
+    stream: EventStream, counts: ReadCounts, mapping: SiteMapping, about: About, progress: Progress
 ) -> tuple[Cohort, ImportReport]:
-    """Build the cohort in memory, from an event stream, or from all its events with the column ``stay``.
-
-    Raise MappingError when no instance comes of the events.
-    """
-    stream = WholeStream(stream) if isinstance(stream, pd.DataFrame) else stream
+    """Build the cohort in memory; raise MappingError when no instance comes of the events."""
     sink = MemorySink()
     built, report = build_parts(stream, counts, mapping, about, progress, sink, MemorySpill)
     parts = {each.name: getattr(built, each.name) for each in fields(built)}

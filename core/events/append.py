@@ -10,7 +10,7 @@ import pandas as pd
 
 from core.events.cleaning import OrderShares, decision_marks
 from core.events.mapping import SiteMapping
-from core.events.parts import Spill, StoredStream, Vocabulary
+from core.events.parts import EventStream, Spill, Vocabulary
 from core.events.series import lexical_order
 from core.events.spelling import unit_spelling
 from core.events.stream import EVENT_COLUMNS, among, of_kind
@@ -130,7 +130,7 @@ class Merging:
         past = times[times <= self._now] if self._now is not None else times
         self._times.append((len(past), len(times), past.max(), times.max()))
 
-    def finish(self) -> tuple[StoredStream, pd.DataFrame]:
+    def finish(self) -> tuple[EventStream, pd.DataFrame]:
         """Return the stream and the trail, after all patients were added."""
         n_events = 0
         for part in range(len(self._times)):
@@ -142,7 +142,7 @@ class Merging:
         n_past, n_times = (sum(each[i] for each in self._times) for i in range(2))
         # Where most events lie after the import, the calendar is not the wall's: today is no bound then.
         end = pd.Series([each[2 if 2 * n_past >= n_times else 3] for each in self._times]).max()
-        stream = StoredStream(self._spill, self._vocabulary, frozenset(self._kinds), n_events, end)
+        stream = EventStream(self._spill, self._vocabulary, frozenset(self._kinds), n_events, end)
         return stream, pd.concat(self._trails, ignore_index=True)
 
 

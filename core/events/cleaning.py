@@ -12,9 +12,9 @@ from core.events.code_book import CodeBook, Subjects, ranked
 from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, TOO_OLD, doubted
 from core.events.mapping import SiteMapping
 from core.events.orders import settle_orders
-from core.events.parts import Spill, StoredStream, Vocabulary
+from core.events.parts import EventStream, Spill, Vocabulary
 from core.events.plausibility import Finding
-from core.events.series import SeriesSet, distinct, lexical_order
+from core.events.series import SeriesSet, distinct, first_of_each, lexical_order
 from core.events.spelling import COMMA, DOUBTFUL, UNREAD, numbers_in_texts
 from core.events.stream import among, seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
@@ -116,15 +116,6 @@ def _mix(total: Any, bits: Any) -> None:
         total[i] = mixed ^ (mixed >> _SHIFTS[2])
 
 
-def first_of_each(hashes: HashArray) -> npt.NDArray[np.bool_]:
-    """Mark the first row of each hash."""
-    order = np.argsort(hashes)
-    new = np.append(True, np.diff(hashes[order]) != 0)[: len(hashes)]
-    mark = np.zeros(len(hashes), dtype=bool)
-    mark[np.minimum.reduceat(order, np.flatnonzero(new)) if len(order) else order] = True
-    return mark
-
-
 def _taken(rows: pd.DataFrame, take: npt.NDArray[np.int64]) -> pd.DataFrame:
     """Return some rows in an order; the table itself where that is all of them as they are."""
     if len(take) == len(rows) and (take == np.arange(len(rows))).all():
@@ -202,7 +193,7 @@ class Settling:
         self.doubted: dict[int, Counter[int]] = {SENTINEL: Counter(), FAR: Counter(), TOO_OLD: Counter()}
         self.doubted_rows: dict[int, list[int]] = {SENTINEL: [], FAR: [], TOO_OLD: []}
 
-    def run(self, arrived: Spill, n_chunks: int, spill: Spill, rows_per_part: int) -> StoredStream:
+    def run(self, arrived: Spill, n_chunks: int, spill: Spill, rows_per_part: int) -> EventStream:
         """Walk over rows as the source had them, in parts 0 to n_chunks - 1.
 
         The stream comes to lie in the other spill.
@@ -217,7 +208,7 @@ class Settling:
         # Where most events lie after the import, the calendar is not the wall's: today is no bound then.
         is_wall_clock = self._now is not None and 2 * self.n_future <= self._n_events
         end = self._end_by_now if is_wall_clock else self._end
-        return StoredStream(spill, self._vocabulary, kinds, self._n_events, pd.Timestamp(end))
+        return EventStream(spill, self._vocabulary, kinds, self._n_events, pd.Timestamp(end))
 
     @staticmethod
     def _replace(spill: Spill, part: int, rows: pd.DataFrame) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.events.series import numbered
+from core.events.series import first_of_each, numbered
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -68,7 +68,7 @@ def settle_orders(
     `order` is 0 where the source tells none; `row` is equal for rows that are equal in the source; `is_date` marks what
     is a day, as midnight is.
     """
-    kept = np.flatnonzero(_first_of_each(row))
+    kept = np.flatnonzero(first_of_each(row))
     named = kept[order[kept] != 0]
     copies = _copies(series, is_start, row, kept[order[kept] == 0])
     places = np.concatenate([named, *copies])
@@ -88,12 +88,6 @@ def settle_orders(
     gone[partner[short]] = True
     n_orders, n_open = int((is_start[places] & ~gone).sum()), int((is_start[places] & (partner < 0)).sum())
     return Orders(places[~gone], when[~gone], places[gone], n_orders, n_open, int(turned.sum()))
-
-
-def _first_of_each(row: IntArray) -> BoolArray:
-    mark = np.zeros(len(row), dtype=bool)
-    mark[np.unique(row, return_index=True)[1]] = True
-    return mark
 
 
 def _copies(series: IntArray, is_start: BoolArray, row: IntArray, places: IntArray) -> list[IntArray]:

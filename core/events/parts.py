@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.events.stream import EVENT_COLUMNS, finish_events, of_kind
-from core.kinds import EVENT_NAMES, LABEL_EVENTS, EventKind
+from core.events.stream import EVENT_COLUMNS, finish_events
+from core.kinds import EVENT_NAMES, EventKind
 
 
 class Spill(Protocol):
@@ -58,80 +58,6 @@ class MemorySpill:
         self._parts.pop(part, None)
 
 
-TEXT_COLUMNS = ("item", "name", "text", "unit")
-"""Columns whose categories are the same in every part."""
-
-
-class EventStream(Protocol):
-    """Events sorted by patient and time, cut between patients.
-
-    Every part is a table as `core.cohort.cohort.Cohort.events`, with the column ``stay``. Categories of texts are
-    sorted
-    and the same in every part; those of ``patient_id`` are the part's own patients.
-    """
-
-    @property
-    def categories(self) -> dict[str, list[str]]:
-        """Texts of each of `TEXT_COLUMNS`."""
-        ...
-
-    @property
-    def kinds(self) -> frozenset[EventKind]:
-        """Kinds that occur."""
-        ...
-
-    @property
-    def n_events(self) -> int:
-        """Events of all parts."""
-        ...
-
-    @property
-    def end(self) -> pd.Timestamp:
-        """Time of the last event."""
-        ...
-
-    def parts(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
-        """Parts in the order of their patients, each with some columns of `EVENT_COLUMNS`, or all and ``stay``."""
-        ...
-
-
-class WholeStream:
-    """An event stream that is in memory, as its only part, with the column ``stay`` where it is known.
-
-    `now` is the time of the import, where the calendar is not shifted: events planned for later do not end the data.
-    """
-
-    def __init__(self, events: pd.DataFrame, now: pd.Timestamp | None = None) -> None:
-        self._events = events
-        self._now = now
-
-    @property
-    def categories(self) -> dict[str, list[str]]:
-        """Texts of each of `TEXT_COLUMNS`."""
-        return {name: [str(text) for text in self._events[name].cat.categories] for name in TEXT_COLUMNS}
-
-    @property
-    def kinds(self) -> frozenset[EventKind]:
-        """Kinds that occur."""
-        return frozenset(kind for kind in EventKind if of_kind(self._events, [kind]).any())
-
-    @property
-    def n_events(self) -> int:
-        """Events of all parts."""
-        return len(self._events)
-
-    @property
-    def end(self) -> pd.Timestamp:
-        """Time of the last event that is no label."""
-        times = self._events.loc[~of_kind(self._events, LABEL_EVENTS), "time"]
-        past = times[times <= self._now] if self._now is not None else times
-        return past.max() if 2 * len(past) >= len(times) else times.max()
-
-    def parts(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
-        """Return the one part."""
-        yield self._events if columns is None else self._events[list(columns)]
-
-
 @dataclass(frozen=True)
 class Vocabulary:
     """What the numbers of stored events stand for."""
@@ -145,10 +71,12 @@ class Vocabulary:
     patients: list[list[str]]  # pseudonyms of each part's patients, sorted
 
 
-class StoredStream:
-    """An event stream whose parts lie in a spill as numbers.
+class EventStream:
+    """Events sorted by patient and time, cut between patients; its parts lie in a spill as numbers.
 
-    They have patient, time, known_at, kind, item, value, text, unit, is_decision and stay, sorted as
+    Every part is a table as `core.cohort.cohort.Cohort.events`, with the column ``stay``. Categories of texts are
+    sorted and the same in every part; those of ``patient_id`` are the part's own patients. What is stored has patient,
+    time, known_at, kind, item, value, text, unit, is_decision and stay, sorted as
     `core.events.stream.finish_events` sorts.
     """
 
@@ -168,7 +96,7 @@ class StoredStream:
         self._types["kind"] = pd.CategoricalDtype(EVENT_NAMES)
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
-        """Read the parts back, one after the other."""
+        """Read the parts back in the order of their patients: some columns of `EVENT_COLUMNS`, or all and ``stay``."""
         wanted = (*EVENT_COLUMNS, "stay") if columns is None else tuple(columns)
         for number, patients in enumerate(self._vocabulary.patients):
             stored = self._spill.read(number, sorted({_STORED_AS.get(name, name) for name in wanted}))
@@ -191,8 +119,6 @@ _STORED_AS = {"patient_id": "patient", "name": "item"}
 
 def gathered(stream: EventStream) -> pd.DataFrame:
     """Put all parts together in one table, with the categories that occur and the column ``stay``."""
-    if isinstance(stream, WholeStream):
-        return next(stream.parts())
     parts = list(stream.parts())
     patients = pd.Index([str(each) for part in parts for each in part["patient_id"].cat.categories], dtype="str")
     offset = 0

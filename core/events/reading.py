@@ -14,7 +14,7 @@ from core.events.collect_facts import FactCollector
 from core.events.doubted_times import FAR, SENTINEL, TOO_OLD
 from core.events.import_report import SHARE_OF_DATES, Dropped, ReadCounts
 from core.events.mapping import SiteMapping, normalise
-from core.events.parts import MakeSpill, MemorySpill, StoredStream
+from core.events.parts import EventStream, MakeSpill, MemorySpill
 from core.events.plausibility import Finding
 from core.events.spelling import identifier, stands_for_nothing, tidy
 from core.events.stream import among
@@ -257,7 +257,7 @@ class StreamBuilder:
         told = np.where(late, np.datetime64("NaT"), told)
         return np.fmax(np.where(np.isnat(told), assumed, told), time)
 
-    def finish_parts(self) -> tuple[StoredStream, ReadCounts]:
+    def finish_parts(self) -> tuple[EventStream, ReadCounts]:
         """Build the event stream, with one part of it in memory at a time; return it and what was counted.
 
         The column ``stay`` is -1 where the source does not tell. Raise MappingError when the mapping recognised no

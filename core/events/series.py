@@ -57,6 +57,15 @@ def distinct(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]])
 
 
+def first_of_each(values: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Mark the first place of each value."""
+    order = np.argsort(values)
+    new = np.append(True, values[order[1:]] != values[order[:-1]])[: len(values)]
+    mark = np.zeros(len(values), dtype=bool)
+    mark[np.minimum.reduceat(order, np.flatnonzero(new)) if len(order) else order] = True
+    return mark
+
+
 def numbered(*columns: npt.NDArray[np.integer]) -> IntArray:
     """Return a number for each row, equal where all columns of shape (n,) are, from 0 in the order of the columns."""
     order = lexical_order(*columns)

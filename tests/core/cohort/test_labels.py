@@ -7,8 +7,8 @@ import pytest
 from core.cohort.build import build
 from core.cohort.cohort import About
 from core.errors import MappingError
-from core.events.import_report import ReadCounts
-from tests.support.records import RULES, site, stream
+from core.events.reading import StreamBuilder
+from tests.support.records import RULES, frame, site
 
 MAPPING = site(
     rules=[*RULES, *({"code": f"{name}:(?P<item>.+)", "kind": name} for name in ("LABEL_TRUE", "LABEL_FALSE"))]
@@ -36,9 +36,10 @@ def random_labels(seed):
             yield (patient, START + pd.Timedelta(hours=hour), f"{kind}:{question}")
 
 
-def imported(rows):
-    events, counts = stream(rows, MAPPING)
-    return build(events, counts, MAPPING, About("test", {}, simulated=False), lambda what, share: None)
+def imported(rows, mapping=MAPPING):
+    builder = StreamBuilder(mapping, {})
+    builder.add(frame(list(rows)))
+    return build(*builder.finish_parts(), mapping, About("test", {}, simulated=False), lambda what, share: None)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -107,8 +108,7 @@ def test_rare_questions_are_named_with_the_number_needed():
     labels = [
         (patient, "2026-01-02 09:30", f"LABEL_{'TRUE' if patient == 1 else 'FALSE'}:a") for patient in range(1, 7)
     ]
-    events, _ = stream([*records(), *labels], mapping)
-    cohort, report = build(events, ReadCounts(), mapping, About("test", {}, simulated=False), lambda what, share: None)
+    cohort, report = imported([*records(), *labels], mapping)
     assert "LABEL/a" not in set(cohort.tasks["task_key"])
     assert "6 after the snapshot hour" in report.read.remarks[0]
     assert "It is no task: 3 true ones are needed" in report.read.remarks[0]

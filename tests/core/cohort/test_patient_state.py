@@ -11,7 +11,7 @@ from core.cohort.feature_layout import Layout, note_first_texts, with_unit
 from core.cohort.instance_blocks import whole_block
 from core.cohort.patient_state import Background, members, patient_state
 from core.cohort.reference_bands import BandCollector
-from core.events.parts import MemorySpill, WholeStream
+from core.events.parts import MemorySpill
 from core.events.stays import pair_stays
 from core.kinds import EventKind
 from tests.support.records import instances_of, site, stream
@@ -24,7 +24,7 @@ def state_of(rows, mapping=None, shifted=True):
     events, _ = stream(rows, mapping)
     stays = pair_stays(events).table
     instances, _ = instances_of(events, stays, shifted=shifted)
-    items = WholeStream(events).categories["item"]
+    items = list(events["item"].cat.categories)
     units = [""] * len(items)
     note_first_texts(with_unit(events), "unit", units)
     bands = BandCollector(len(items), len(events), MemorySpill(), calendar_is_shifted=shifted)
@@ -34,7 +34,9 @@ def state_of(rows, mapping=None, shifted=True):
     note_first_texts(events, "name", names)
     categories = (mapping or site()).categories
     layout = Layout(items, names, units, [category.name for category in categories])
-    background = Background(layout, bands, WholeStream(events).kinds, members(items, categories))
+    background = Background(
+        layout, bands, frozenset(map(EventKind, events["kind"].unique())), members(items, categories)
+    )
     state = patient_state(events, stays, instances, background)
     used = np.flatnonzero(state.features.getnnz(axis=0))
     return events, stays, instances, Described(state.features[:, used], layout.dictionary(used), state.unit)

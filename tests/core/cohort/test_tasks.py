@@ -6,7 +6,6 @@ import pytest
 
 from core.cohort.feature_layout import note_first_texts
 from core.cohort.tasks import TaskCollector
-from core.events.parts import WholeStream
 from core.events.stays import pair_stays
 from tests.support.records import instances_of, site, stream
 
@@ -15,7 +14,7 @@ def tasks_of(rows, min_positive=1, mapping=None):
     events, _ = stream(rows, mapping)
     stays = pair_stays(events).table
     instances, _ = instances_of(events, stays, shifted=True)
-    items = WholeStream(events).categories["item"]
+    items = list(events["item"].cat.categories)
     names = [""] * len(items)
     note_first_texts(events, "name", names)
     collector = TaskCollector(items, names)

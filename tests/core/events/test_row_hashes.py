@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from core.events import cleaning
-from core.events.cleaning import RowHashes, first_of_each, row_hashes
+from core.events.cleaning import RowHashes, row_hashes
 from core.events.parts import MemorySpill
+from core.events.series import first_of_each
 
 
 def chunk(codes):
