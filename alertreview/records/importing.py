@@ -130,8 +130,8 @@ def import_snapshot(
         As in `build_cohort`, or when the home cannot be written.
     """
     tell = progress or _quiet
-    chosen = choose_mapping(source, format, mapping, schema)
     with SnapshotWriter(home) as writer:
+        chosen = choose_mapping(source, format, mapping, schema)
         read = read_records(
             source,
             format=format,

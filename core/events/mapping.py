@@ -217,7 +217,7 @@ class Visits(_Strict):
 
 
 class Lookup(_Strict):
-    """A column of another table, found by a key that has the same name in both."""
+    """A column of another table, found by a key that has the same name in both; a template makes one of several."""
 
     table: str
     key: str

@@ -19,7 +19,7 @@ from alertreview.records.sources.text_tables import Layout, TextFile, batches, l
 from core.errors import MappingError, SourceError
 from core.events.code_book import spelled_for
 from core.events.mapping import Lookup, Origins, SiteMapping, TableEvents
-from core.events.spelling import identifier
+from core.events.spelling import identifier, tidy
 
 _N_BATCHES_TO_LOOK_AT = 2
 _HEADER_BYTES = 1 << 16
@@ -152,10 +152,17 @@ class _Reader:
     def _values(self, lookup: Lookup | None) -> dict[str, str]:
         if lookup is None or lookup.table not in self._tables:
             return {}
-        out: dict[str, str] = {}
-        for _, columns in self._tables[lookup.table].batches({lookup.key.lower(), lookup.value.lower()}):
-            keys, values = (columns[name.lower()].to_pylist() for name in (lookup.key, lookup.value))
-            out |= {identifier(key): value for key, value in zip(keys, values, strict=True) if key and value}
+        table, out, differing = self._tables[lookup.table], dict[str, str](), set[str]()
+        for first_row, columns in table.batches({*_columns_of(lookup.key), lookup.value.lower()}):
+            rows = _Rows(None, self._mapping, table.file.name, first_row, columns, self._zones)
+            for key, value in zip(rows.key(lookup.key), columns[lookup.value.lower()].to_pylist(), strict=True):
+                if key and value and tidy(out.setdefault(key, value)) != tidy(value):
+                    differing.add(key)
+        if differing:
+            said = (
+                f"{table.file.name} has {len(differing):,} {lookup.key} with several {lookup.value}: the first counts."
+            )
+            self.remarks += [said] if said not in self.remarks else []
         return out
 
     def _chunk(
@@ -328,9 +335,12 @@ class _Rows:
         return pd.Series(pc.fill_null(self.column(name), "").to_pandas(), dtype="str").str.strip()
 
     def key(self, name: str) -> pd.Series:
-        """Return what other tables refer to, in its one spelling."""
-        text = self.text(name).astype("category")
-        return text.map({each: identifier(each) for each in text.cat.categories}).astype("str")
+        """Return what other tables refer to, in its one spelling; a template names several columns."""
+        parts = []
+        for column in _columns_of(name):
+            text = self.text(column).astype("category")
+            parts.append(text.map({each: identifier(each) for each in text.cat.categories}).astype("str"))
+        return parts[0].str.cat(parts[1:], sep="//") if parts[1:] else parts[0]
 
     def template(self, said: str) -> pd.Series:
         """Fill a template from the columns; a plain name is the column itself."""
@@ -358,12 +368,17 @@ class _Rows:
         return cells.patients(self.column(name), self.where, self.first_row)
 
 
+def _columns_of(key: str) -> list[str]:
+    """Return the columns of the key of a lookup, in lower case."""
+    return [name.lower() for name in _PLACE.findall(key) or [key]]
+
+
 def _wanted(events: TableEvents, origins: Origins | None) -> set[str]:
     """Return the columns that the events of a table are made of, in lower case."""
     plain = {getattr(events, name) for name in _COLUMNS}
     templates = [events.code, events.text, events.unit, events.order, events.dose, events.route]
     filled = {name for said in templates for name in _PLACE.findall(said)}
-    keys = {each.key for each in (events.at, events.name) if each is not None}
+    keys = {name for each in (events.at, events.name) if each is not None for name in _columns_of(each.key)}
     plain |= filled | keys | ({origins.key} if origins else set())
     return {name.lower() for name in plain if name and "{" not in name}
 

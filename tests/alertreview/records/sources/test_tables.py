@@ -258,6 +258,20 @@ def test_a_table_without_a_column_of_details_is_read_and_the_column_named(tmp_pa
     assert any(f"has no column {column.lower()}" in remark for remark in report.read.remarks)
 
 
+def test_codes_of_two_versions_have_their_own_names(tmp_path):
+    """V3000 is a newborn in ICD-9 and an accident in ICD-10; an item with two names has the first, and a remark."""
+    tables = {
+        "hosp/diagnoses_icd": "subject_id,hadm_id,seq_num,icd_code,icd_version\n7,70,1,V3000,9\n7,70,2,V3000,10\n",
+        "hosp/d_icd_diagnoses": "icd_code,icd_version,long_title\nV3000,9,Newborn\nV3000,10,Accident\n",
+        "hosp/d_labitems": "itemid,label,fluid\n50971,Potassium,Blood\n50971,Sodium,Blood\n",
+    }
+    snapshot, report = imported(write(tmp_path, MIMIC_IV, **tables))
+    facts = snapshot.facts
+    assert set(facts.loc[facts["kind"] == "DIAGNOSIS", "name"]) == {"Newborn", "Accident"}
+    assert set(snapshot.events_of("7").query("kind == 'LAB_RESULT'")["name"]) == {"Potassium"}
+    assert "d_labitems.csv.gz has 1 itemid with several label: the first counts." in report.read.remarks
+
+
 def test_two_files_of_one_table_are_refused(tmp_path):
     """Such as the export of last year in a folder beside the new one: reading either would lose half."""
     source = write(tmp_path, MIMIC_IV, **{"old/admissions": MIMIC_IV["hosp/admissions"]})
