@@ -144,7 +144,7 @@ def _row(value: LastValue) -> dict[str, object]:
 
 
 def _phone_table(frame: pd.DataFrame) -> None:
-    """Draw a table whose cells take several lines, as a grid would cut its last column, but of two columns a time."""
+    """Draw a table of which a phone cuts nothing: cells take several lines, but of two columns a time takes one."""
     longest = _UNBROKEN if len(frame.columns) == 2 else 0
 
     def cell(text: str) -> str:
