@@ -402,6 +402,9 @@ SHARE_OF_DATES = 0.9
 """From this share of midnights on, a kind has dates and no times."""
 _SHARE_OF_SOME_DATES = 0.15
 """Of times of day, 2 to 3 % are midnight."""
+_STANDS_OUT = 1.5
+"""Times as many as at any other minute of the day, for midnights to be doubted: rounds have hours of their own."""
+_MINUTES = 24 * 60
 
 
 class StreamChecks:
@@ -412,13 +415,17 @@ class StreamChecks:
         self._n_timed_of_kind: Counter[EventKind] = Counter()
         self._n_outside: Counter[EventKind] = Counter()
         self._n_midnight: Counter[EventKind] = Counter()
+        self._n_of_minute = np.zeros((len(EventKind), _MINUTES), dtype=np.int64)
         self.n_before_birth = self.n_after_death = self.n_results_before_order = 0
 
     def add(self, events: pd.DataFrame, stays: pd.DataFrame, patients: pd.DataFrame) -> None:
         """Count one part, with its stays and patients."""
         inside = _inside_stays(events, stays)
-        at_midnight = seconds(events["time"]) % 86400 == 0
+        second = seconds(events["time"]) % 86400
+        at_midnight = second == 0
         kind = events["kind"].cat.codes.to_numpy()
+        minute = kind.astype(np.int64) * _MINUTES + second // 60
+        self._n_of_minute += np.bincount(minute, minlength=self._n_of_minute.size).reshape(self._n_of_minute.shape)
         n, n_outside, n_midnight = (
             np.bincount(each, minlength=len(EventKind)).tolist() for each in (kind, kind[~inside], kind[at_midnight])
         )
@@ -452,7 +459,12 @@ class StreamChecks:
         n_all = self._n_timed_of_kind.total()
         shares = {kind: self._n_midnight[kind] / n for kind, n in self._n_timed_of_kind.items() if n >= _ENOUGH_TIMES}
         dated = [kind for kind, share in shares.items() if share >= SHARE_OF_DATES]
-        some = [kind for kind, share in shares.items() if _SHARE_OF_SOME_DATES <= share < SHARE_OF_DATES]
+        some = [
+            kind
+            for kind, share in shares.items()
+            if _SHARE_OF_SOME_DATES <= share < SHARE_OF_DATES
+            and self._n_midnight[kind] > _STANDS_OUT * self._n_of_minute[kind.number, 1:].max()
+        ]
         return [
             Finding(
                 name,

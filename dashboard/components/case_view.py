@@ -20,7 +20,6 @@ MOST_ROWS = 12
 FEW_ROWS = 7
 """Where the answers leave less room: both tables are to be seen at once."""
 ROW_PIXELS = 29
-_PHONE_PIXELS = 420
 _UNBROKEN = 12  # letters
 LONGEST_EARLIER = 11
 """Letters that the column of earlier values holds on a laptop."""
@@ -100,15 +99,18 @@ def _bands(data: Timeline) -> str:
 
 
 def last_values(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:
-    """Draw the card of all last values: a screenful of rows, the others by scrolling."""
+    """Draw the card of all last values: a screenful of rows, the others by scrolling, or a tap on a phone."""
     with cards.card("Last values", f"before {patient.timeline.snapshot_at:%H:%M}", key=f"values-{name}"):
         if not patient.last_values:
             st.markdown(cards.muted("Nothing was measured before the snapshot."))
             return
         frame = pd.DataFrame([_row(value) for value in patient.last_values])
         if is_phone():
-            with st.container(height=_PHONE_PIXELS if len(frame) > most_rows else "content", border=False):
-                _phone_table(frame[["Lab", "Value"]])
+            shown = frame[["Lab", "Value"]]
+            _phone_table(shown[:most_rows])
+            if len(shown) > most_rows:
+                with st.expander(f"{len(shown) - most_rows} more"):
+                    _phone_table(shown[most_rows:])
             return
         more = [each for each in ("Reference", "Earlier") if frame[each].any()]
         st.dataframe(

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from core.events.import_report import ImportReport, KindCount, ReadCounts
 from core.events.mapping import SiteMapping
-from core.events.parts import gathered
+from core.events.parts import EventStream, gathered
 from core.events.reading import StreamBuilder
 from core.events.stays import make_instances, make_patients, stay_ends
 
@@ -53,11 +53,17 @@ def frame(rows: Sequence[Row]) -> pd.DataFrame:
     return table.astype({"code": "category", "text": "category"})
 
 
-def stream(rows: Sequence[Row], mapping: SiteMapping | None = None) -> tuple[pd.DataFrame, ReadCounts]:
-    """The event stream of some rows."""
+def parts(rows: Sequence[Row], mapping: SiteMapping | None = None) -> tuple[EventStream, ReadCounts]:
+    """The event stream of some rows, and what was counted."""
     builder = StreamBuilder(mapping or site(), {})
     builder.add(frame(rows))
-    return finished(builder)
+    return builder.finish_parts()
+
+
+def stream(rows: Sequence[Row], mapping: SiteMapping | None = None) -> tuple[pd.DataFrame, ReadCounts]:
+    """The event stream of some rows as one table, and what was counted."""
+    found, counts = parts(rows, mapping)
+    return gathered(found), counts
 
 
 def finished(builder: StreamBuilder) -> tuple[pd.DataFrame, ReadCounts]:

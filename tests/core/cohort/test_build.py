@@ -7,7 +7,7 @@ import pytest
 from core.cohort.build import build, uneven_days
 from core.cohort.cohort import About
 from core.errors import MappingError
-from tests.support.records import site, stream
+from tests.support.records import parts, site
 
 ROWS = [
     (1, "2026-01-01 10:00", "IN"),
@@ -21,9 +21,8 @@ ROWS = [
 
 def built(rows, mapping=None, **about):
     mapping = mapping or site()
-    events, counts = stream(rows, mapping)
     known = {"source": "test", "splits": {}, "simulated": False}
-    return build(events, counts, mapping, About(**{**known, **about}), lambda what, share: None)
+    return build(*parts(rows, mapping), mapping, About(**{**known, **about}), lambda what, share: None)
 
 
 def test_rows_and_columns_of_the_parts_belong_together():

@@ -7,8 +7,7 @@ import pytest
 from core.cohort.build import build
 from core.cohort.cohort import About
 from core.errors import MappingError
-from core.events.reading import StreamBuilder
-from tests.support.records import RULES, frame, site
+from tests.support.records import RULES, parts, site
 
 MAPPING = site(
     rules=[*RULES, *({"code": f"{name}:(?P<item>.+)", "kind": name} for name in ("LABEL_TRUE", "LABEL_FALSE"))]
@@ -37,9 +36,7 @@ def random_labels(seed):
 
 
 def imported(rows, mapping=MAPPING):
-    builder = StreamBuilder(mapping, {})
-    builder.add(frame(list(rows)))
-    return build(*builder.finish_parts(), mapping, About("test", {}, simulated=False), lambda what, share: None)
+    return build(*parts(list(rows), mapping), mapping, About("test", {}, simulated=False), lambda what, share: None)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,7 +7,7 @@ from core.cohort.cohort import About
 from core.errors import MappingError
 from core.events.mapping import parse_mapping
 from core.kinds import ACT_WORDS, done_word
-from tests.support.records import RULES, site, stream
+from tests.support.records import RULES, parts, site
 
 STAY = [(1, "2026-01-01 10:00", "IN"), (1, "2026-01-04 12:00", "OUT")]
 AT = "2026-01-02 10:00"
@@ -16,8 +16,8 @@ AT = "2026-01-02 10:00"
 def words_of(codes, **changes):
     """What the report says of each task, and the events that the cohort itself marks as its decisions."""
     mapping = site(**changes)
-    events, counts = stream([*STAY, *((1, AT, code) for code in codes)], mapping)
-    cohort, report = build(events, counts, mapping, About("test", {}, False), lambda what, share: None)
+    rows = [*STAY, *((1, AT, code) for code in codes)]
+    cohort, report = build(*parts(rows, mapping), mapping, About("test", {}, False), lambda what, share: None)
     marked = cohort.events[cohort.events["is_decision"]]
     by_task = {key: set(marked.loc[marked["item"] == key.split("/")[1], "kind"]) for key in cohort.tasks["task_key"]}
     return {key: done_word(report.words, key) for key in by_task}, by_task, report

@@ -70,10 +70,18 @@ def test_the_import_doubts_settled_values_by_name():
 
 def test_dates_among_times_of_a_kind_are_counted():
     """A system that knows the day beside one that knows the time: a fifth of all is far more than midnights are."""
-    at = [f"2026-01-{day:02}{'' if day % 5 == 0 else ' 09:00'}" for day in range(1, 29)]
+    at = [f"2026-01-{day:02}{'' if day % 5 == 0 else f' {day % 20:02}:{day}'}" for day in range(1, 29)]
     rows = [(1, time, "LAB//Hct//%", 40.0) for time in at] + [(1, f"{time[:10]} 10:00", "ASK//Hct") for time in at]
     events, _ = stream([*rows, (1, "2026-01-01 07:00", "IN")])
     checks, patients = StreamChecks(), make_patients(events, {})
     checks.add(events, pair_stays(events).table, patients)
     of_all, of_some = checks.midnights()
     assert (of_all.count, of_some.count, of_some.examples) == (0, 5, ("LAB_RESULT (18% at midnight)",))
+
+
+def test_a_round_at_midnight_is_no_date():
+    at = [f"2026-01-{day:02} {hour}:00" for day in range(1, 29) for hour in ("00", "06", "12", "18")]
+    events, _ = stream([(1, "2026-01-01 07:00", "IN"), *((1, time, "LAB//Hct//%", 40.0) for time in at)])
+    checks = StreamChecks()
+    checks.add(events, pair_stays(events).table, make_patients(events, {}))
+    assert [each.count for each in checks.midnights()] == [0, 0]
