@@ -86,8 +86,8 @@ def titles(page: Page) -> list[dict[str, float]]:
     return page.evaluate("[...document.querySelectorAll('h1')].map(one => one.getBoundingClientRect().toJSON())")
 
 
-TOPS = """() => ['task', 'other'].map(one => ['scaled', 'raw'].map(score =>
-  document.querySelector(`.st-key-${one}-${score}-light`).getBoundingClientRect().top))"""
+TOPS = """colours => ['task', 'other'].map(one => ['scaled', 'raw'].map(score =>
+  document.querySelector(`.st-key-${one}-${score}-${colours}`).getBoundingClientRect().top))"""
 
 
 def choose_an_answer(opened: Visit) -> None:
@@ -155,7 +155,7 @@ def test_what_is_opened_on_a_page_is_readable_and_accessible_too(visit: OpenVisi
         act(opened)
         opened.settle()
         found += [f"{name}: {fault}" for fault in faults(page, COLOURS if dark else ())]
-    tops = opened.go("task").evaluate(TOPS)
+    tops = opened.go("task").evaluate(TOPS, "dark" if dark else "light")
     assert tops[0] == tops[1], "two tasks stand level"
     assert found == [], "\n".join(found)
 
