@@ -232,11 +232,8 @@ class SnapshotViews:
         # Of a panel in the order of its lanes.
         first = (*own, timeline.decision_name)
         place = {name: i for i, name in reversed(list(enumerate(first)))}
-        values.sort(
-            key=lambda value: (
-                place.get(value.name, len(first)), value.flag == "", value.hours_old or 0.0, value.name
-            )
-        )  # fmt: skip
+        values.sort(key=lambda value: (value.flag == "", value.hours_old or 0.0, value.name))
+        values.sort(key=lambda value: place.get(value.name, len(first)))
         return tuple(values)
 
     def _worded(self, seen: "_Seen", has_numbers: set[str]) -> list[LastValue]:

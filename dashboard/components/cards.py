@@ -16,7 +16,6 @@ from dashboard.context import command, is_phone
 from dashboard.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, number, plain
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
     from streamlit.elements.lib.column_types import ColumnConfig
 
 _PAUSE_SECONDS = 0.025
@@ -154,15 +153,20 @@ def table(
 
 def _rows_in_words(frame: pd.DataFrame, key: str) -> None:
     """Draw rows as the value of their first column, and below it the others with their names."""
-    with _phone_rows(len(frame), key):
+    lines = [f"**{first}**  \n:small[{muted(others)}]" for first, others in _words_of(frame)]
+    with st.container(key=key, gap="xsmall"):
         # One piece of text: of hundreds of tasks each would take its time.
-        st.markdown("\n\n".join(f"**{first}**  \n:small[{muted(others)}]" for first, others in _words_of(frame)))
+        st.markdown("\n\n".join(lines[:MOST_ROWS]))
+        if len(lines) > MOST_ROWS:  # no box to scroll in: keys do not reach text
+            with st.expander(f"{len(lines) - MOST_ROWS} more"):
+                st.markdown("\n\n".join(lines[MOST_ROWS:]))
 
 
 def choice(frame: pd.DataFrame, *, key: str, label: str, on_change: Callable[[], None] | None = None) -> int | None:
     """Draw on a phone rows of which one may be chosen, with every column, and return the position of the chosen one."""
     words = _words_of(frame)
-    with _phone_rows(len(frame), f"{key}-rows"):
+    height: Literal["content"] | int = "content" if len(words) <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS
+    with st.container(key=f"{key}-rows", gap="xsmall", height=height, border=False):
         return st.radio(
             label,
             range(len(words)),
@@ -173,11 +177,6 @@ def choice(frame: pd.DataFrame, *, key: str, label: str, on_change: Callable[[],
             label_visibility="collapsed",
             on_change=on_change,
         )
-
-
-def _phone_rows(n_rows: int, key: str) -> "DeltaGenerator":
-    height: Literal["content"] | int = "content" if n_rows <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS
-    return st.container(key=key, gap="xsmall", height=height, border=False)
 
 
 def _words_of(frame: pd.DataFrame) -> list[tuple[str, str]]:
