@@ -74,7 +74,7 @@ def _finding(finding: Finding, dictionary: pd.DataFrame) -> str:
             "previous_stays": "Was in this hospital before",
         }.get(aspect, str(row["name"]))
     side = "below" if finding.below else "above"
-    limit = f"{side} {measured_text(finding.threshold, 4)} {unit}".strip()
+    limit = f"{side} {_measured(finding.threshold, unit)}"
     what = {
         "last_value": source,
         "change": f"{source}, last change",
@@ -91,4 +91,9 @@ def _here(finding: Finding, holds: bool, value: float, dictionary: pd.DataFrame)
         return "yes" if holds else "no"
     if np.isnan(value):
         return "not measured"
-    return f"{measured_text(value, 4)} {dictionary['unit'].iloc[finding.column]}".strip()
+    return _measured(value, str(dictionary["unit"].iloc[finding.column]))
+
+
+def _measured(value: float, unit: str) -> str:
+    """Write results as precisely as labs report them, and counted hours as the page does."""
+    return f"{measured_text(value, 3 if unit == 'h' else 4)} {unit}".strip()

@@ -164,7 +164,8 @@ def _earlier(values: Sequence[float]) -> str:
 
 def _widths(more: list[str]) -> list[tuple[str, int]]:
     """Return the widths of the columns but the last, which takes what is left: no name of a usual lab is cut."""
-    return list({"Lab": 145, "Value": 124, "Age": 58, "Reference": 72}.items())[: 2 + len(more)]
+    lab = 145 if "Reference" in more else 217  # without ranges, names have their room
+    return list({"Lab": lab, "Value": 124, "Age": 58, "Reference": 72}.items())[: 2 + len(more)]
 
 
 def _height(n_rows: int) -> int:

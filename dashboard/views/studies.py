@@ -136,7 +136,9 @@ def _readers(study: StudyView) -> None:
     until = "before a panel is locked" if study.is_open_panel else "while a study is blinded"
     with cards.card("Readers", f"counts only; no answer is shown {until}"):
         if not readers:
-            st.markdown(cards.muted("No reader has a case yet. The coordinator assigns them."))
+            nobody = "No reader has a case yet."
+            none_of_mine = "You have no case in this study. Only coordinators see all readers."
+            st.markdown(cards.muted(nobody if may(Action.MANAGE_STUDIES) else none_of_mine))
             return
         columns: dict[str, list[str | int | float | None]] = {
             "Reader": [texts.shorten(reader.name, 40) for reader in readers],

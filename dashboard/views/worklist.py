@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PAGE_SIZE = 13
 # Pixels: with their head and the buttons below them, the rows of a page fit on a screen of 800.
-ROW_HEIGHT = 31
+ROW_HEIGHT = 30
 _LETTERS = 30  # of a decision, in its column
 SHOWN = "worklist_shown"
 # Session key of the first alert of the selected line, by which the grid knows it (a bare text here would be shown).
@@ -76,7 +76,6 @@ def page() -> None:
     _patient_line(filters, choices, shown.latest_id)
     found = app.worklist.page(filters, after=place().after or None, limit=PAGE_SIZE)
     budget_card(filters, choices, shown.latest_id, found)
-    _withheld_line(found)
     _list(listing, [found])
     selected = st.session_state.get(SELECTED)
     if selected is not None:
@@ -145,12 +144,6 @@ def _patient_line(filters: WorklistFilters, choices: FilterChoices, latest_run: 
             on_click=apply,
             args=(links.without(filters, "patient_id"), choices, latest_run),
         )
-
-
-def _withheld_line(found: WorklistPage) -> None:
-    """Draw how many decisions are hidden until judged blindly, whatever the filters."""
-    if found.n_to_judge_first:
-        st.markdown(f":small[:material/visibility_off: {cards.muted(texts.judge_first(found.n_to_judge_first))}]")
 
 
 def _grid(found: WorklistPage, selected: WorklistLine | None, at: Place, decision: Decision | None) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.visits import OpenVisit
 
 pytestmark = pytest.mark.browser
-ROW = 31
+ROW = 30
 """Pixels of a row of the grid, its head included."""
 
 

@@ -23,13 +23,22 @@ def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: in
     with st.container(border=is_phone(), key="budget-card"):
         if is_phone():
             draw_budget(filters, choices, latest_run)
-            st.markdown(sentence + _rate(filters))
+            st.markdown(sentence + _rate(filters) + _withheld(found))
             return
         slider, words = st.columns([4, 8], vertical_alignment="center", gap="large")
         with slider:
             draw_budget(filters, choices, latest_run)
         about = "" if filters.decision else cards.muted(f" {_TURNS}")
-        words.markdown(sentence + _rate(filters) + about)
+        words.markdown(sentence + _rate(filters) + about + _withheld(found))
+
+
+def _withheld(found: WorklistPage) -> str:
+    """Say how many decisions are hidden until judged blindly, whatever the filters.
+
+    On a line of its own it would push the pager of a full list below the fold of a laptop.
+    """
+    n_hidden = found.n_to_judge_first
+    return f" :material/visibility_off: {cards.muted(texts.judge_first(n_hidden))}" if n_hidden else ""
 
 
 def _rate(filters: WorklistFilters) -> str:

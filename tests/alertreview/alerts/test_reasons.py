@@ -13,6 +13,7 @@ DICTIONARY = pd.DataFrame(
         ("Glucose, last change", "Glucose", "change", "mg/dL"),
         ("Glucose, last value", "Glucose", "last_value", "mg/dL"),
         ("IgM, ever measured", "IgM", "ever", ""),
+        ("Stay: hours on this unit", "Stay", "hours_on_unit", "h"),
     ],
     columns=["name", "source", "aspect", "unit"],
 )
@@ -32,6 +33,8 @@ def test_numbers_are_written_as_on_the_rest_of_the_page_and_limits_say_their_sid
     assert (said.finding, said.here) == ("Glucose, last change at most −11 mg/dL", "−158 mg/dL")
     said = line(1, 1e6, 1_234_567.0, here=True, in_stay={"Glucose"})
     assert (said.finding, said.here) == ("Glucose above 1,000,000 mg/dL", "1,234,567 mg/dL")
+    said = line(3, 38.0, 20.53, here=True, in_stay=set())
+    assert (said.finding, said.here) == ("Time on the unit above 38 h", "20.5 h")
 
 
 def test_a_finding_of_the_whole_past_is_not_said_to_be_of_this_stay() -> None:

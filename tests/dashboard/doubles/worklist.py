@@ -116,6 +116,7 @@ class FakeWorklist(Service):
             n_hidden_by_filter=hidden,
             lines=tuple(WorklistLine((row,), row.decision_words) for row in rows),
             n_in_lists=len(self.app.within(replace(filters, triage=TriageChoice.ANY))),
+            n_to_judge_first=20 if self.app.rows_made else 0,
         )
 
     def read_ahead(self, alert_id: int) -> None:

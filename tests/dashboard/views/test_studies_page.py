@@ -1,9 +1,13 @@
 """The coordinator's pages over doubles: set-up, acts on a study, runs compared, feedback of a training study."""
 
+import pytest
+
+from alertreview.rights import Actor
 from core.errors import ConflictError
-from core.vocabulary import Answer
+from core.vocabulary import Answer, Role
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.sign_in import FakeSessions
 
 
 def test_a_draft_is_made_from_what_stands_on_the_page(open_page: OpenPage) -> None:
@@ -161,3 +165,12 @@ def test_a_failed_adjudication_keeps_choice_and_reason(open_page: OpenPage) -> N
     assert page.text_input(key="adj_reason_1").value == "kept"
     page.button(key="adj_save_1").click().run()
     assert double.adjudication.settled[1][:2] == (Answer.USUAL, "kept")
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.RESEARCHER, Role.ADMINISTRATOR])
+def test_whoever_sees_no_other_readers_is_not_told_that_there_are_none(open_page: OpenPage, role: Role) -> None:
+    double = FakeApplication()
+    double.sessions = FakeSessions(Actor(person_id=6, name="Ada", role=role, session_id=1))
+    shown = words(open_page("studies", double))
+    assert "No reader has a case" not in shown
+    assert "You have no case in this study. Only coordinators see all readers." in shown
