@@ -25,6 +25,7 @@ STATES: dict[str, dict[str, object]] = {
     "no-alerts": {"n_alerts": 0, "with_studies": False},
     "hostile": {"hostile": True},
     "panel": {"with_panel": True},
+    "many-tasks": {"n_more_tasks": 20},
 }
 
 

@@ -82,6 +82,19 @@ def test_every_page_is_whole_readable_and_accessible_on_a_phone(visit: OpenVisit
     assert found == [], "\n".join(found)
 
 
+def test_on_a_phone_keys_reach_every_row_of_a_table_that_is_longer_than_a_screenful(visit: OpenVisit) -> None:
+    opened = visit(state="many-tasks", phone=True)
+    page = opened.go("tasks")
+    assert faults(page) == []
+    last = page.get_by_text("Lab 19", exact=True)
+    expect(last).to_be_hidden()
+    more = page.get_by_text(re.compile(r"^\d+ more$")).locator("xpath=ancestor::summary")
+    more.focus()
+    opened.key("Enter")
+    expect(last).to_be_visible()
+    assert faults(page) == []
+
+
 def titles(page: Page) -> list[dict[str, float]]:
     return page.evaluate("[...document.querySelectorAll('h1')].map(one => one.getBoundingClientRect().toJSON())")
 

@@ -77,6 +77,7 @@ class FakeApplication:
     drafts: dict[tuple[str, int, int], DraftView] = field(default_factory=dict)
     later: set[tuple[str, int, int]] = field(default_factory=set)
     training: bool = False
+    n_more_tasks: int = 0  # in the catalogue
     with_panel: bool = False
     """A third study, an open panel that takes judgments."""
     taken_back: set[tuple[str, int, int]] = field(default_factory=set)

@@ -49,6 +49,7 @@ class FakeCatalogue(Service):
             _entry(2, "LAB_ORDER/Blue Top Hold", "Blue Top Hold", "It is a note on the specimen."),
             _entry(3, "MEDICATION/heparin", "Heparin"),
             _entry(4, PANEL, "Basic metabolic panel", members=("LAB_ORDER/Sodium",)),
+            *(_entry(5 + i, f"LAB_ORDER/{i}", f"Lab {i}") for i in range(self.app.n_more_tasks)),
         )
         decided = tuple(apply_setting(entry, self.settings.get(entry.task_key)) for entry in entries)
         return CatalogueView(decided, dict(self.reasons), (*UNITS, *([unit] if unit else [])), TODAY)
