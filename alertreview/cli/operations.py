@@ -10,6 +10,7 @@ import click
 from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, result_format, site_options, with_application
 from alertreview.cli.tables import show, tell, tell_done, write_out
 from alertreview.settings import Settings, load_settings
+from core.number_texts import counted
 
 if TYPE_CHECKING:
     from alertreview.application import Application
@@ -118,7 +119,7 @@ def doctor(output_format: str, home: Path | None, database: str | None) -> None:
         "warnings": n_warnings,
         "findings": [{"level": one.level.value, "subject": one.subject, "text": one.text} for one in findings],
     }
-    show(result, [f"{n_problems} problems, {n_warnings} warnings."], output_format)
+    show(result, [f"{counted(n_problems, 'problem')}, {counted(n_warnings, 'warning')}."], output_format)
     if n_problems:
         raise click.exceptions.Exit(EXIT_UNEXPECTED)
 
@@ -293,7 +294,7 @@ def export_trail(file: Path, home: Path | None, database: str | None) -> None:
 
 
 def _head_line(n_events: int, head: str) -> str:
-    return f"Audit trail: {n_events} rows, head {head}"
+    return f"Audit trail: {counted(n_events, 'row')}, head {head}"
 
 
 def _show_backup(verified: "VerifiedBackup", lines: list[str], output_format: str) -> None:

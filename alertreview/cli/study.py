@@ -17,6 +17,7 @@ from alertreview.cli.options import (
 )
 from alertreview.cli.tables import STANDARD_OUTPUT, as_text, is_set, tell, tell_done, write_out
 from core.errors import InvalidInputError, SourceError
+from core.number_texts import counted
 
 if TYPE_CHECKING:
     from alertreview.application import Application
@@ -296,7 +297,7 @@ def study_votes(
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise SourceError(f"{file}: cannot be read ({why}). Name another file.") from None
     n_votes, n_new = application.exchange.read(slug, Tool(tool), text, {name: whom for name, _, whom in pairs})
-    said = f"{n_votes} votes are in {file}; {n_new} of them were new and are recorded."
+    said = f"{file} holds {counted(n_votes, 'vote')}; {n_new} of them new, and recorded."
     tell_done({"study": slug, "votes": n_votes, "new": n_new}, [said], output_format)
 
 
@@ -348,7 +349,7 @@ def export_labels(application: "Application", slug: str, output_format: str, lay
             write_out(out, (folder / f"{slug}-labels").read_bytes())
         return
     n_rows = application.exports.labels(slug, output_format, layout, out)
-    tell(f"{n_rows} rows written to {out}.")
+    tell(f"{counted(n_rows, 'row')} written to {out}.")
 
 
 @export.command(name="study")

@@ -8,6 +8,7 @@ from alertreview.settings import now
 from alertreview.studies.case_selection import choose_study_cases
 from alertreview.studies.models import StudyView
 from core.errors import InvalidInputError, NotFoundError
+from core.number_texts import counted
 from core.studies.selection import SelectionDesign
 from core.vocabulary import PersonId, Role
 
@@ -34,7 +35,7 @@ def set_up_study(
         raise InvalidInputError("A reader is named twice. Name each reader once.")
     if len(readers) < design.n_readers:
         raise InvalidInputError(
-            f"{len(readers)} readers are named; each case needs {design.n_readers}. "
+            f"{counted(len(readers), 'reader')} named; each case needs {design.n_readers}. "
             "Name more, or lower --readers-per-case."
         )
     with application.database.read() as uow:

@@ -8,6 +8,7 @@ import click
 
 from alertreview.cli.options import FilePath, list_format, out_option, result_format, with_application
 from alertreview.cli.tables import as_text, tell, tell_done, write_out
+from core.number_texts import counted
 from core.vocabulary import Decision
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def tasks_apply(application: "Application", file: Path, reason: str, output_form
         *site, read_catalogue(file, current_catalogue(*site)), reason, actor="command line", now=now()
     )
     follow = " Score again to follow (alertreview score); import again first where names or groups changed."
-    said = f"{len(changed)} tasks changed." + (follow if changed else "")
+    said = f"{counted(len(changed), 'task')} changed." + (follow if changed else "")
     tell_done({"changed": list(changed)}, [*(f"changed: {name}" for name in changed), said], output_format)
 
 
