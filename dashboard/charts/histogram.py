@@ -69,6 +69,9 @@ def _arrow(
     # Near the right edge the words stand left of the arrow, or they would be cut; near the words at the budget too.
     near_budget = budget is not None and 0 < budget - score < 0.15 * (high - low)
     late = score > low + 0.8 * (high - low) or (near_budget and not early)
+    # Above a tall bin the words would be cut, so they stand beside its top.
+    tall = top > 0.4 * heights([max(data.counts, default=0)])[0]
+    side = "right" if late else "left" if early or tall else "center"
     colour = colours.decision_text(decision)
     return note(
         f"<b>This alert<br>{score:.2f}</b>",
@@ -76,13 +79,13 @@ def _arrow(
         top,
         colour,
         showarrow=True,
-        ax=0,
-        ay=-46,
+        ax=(-30 if late else 30) if tall else 0,
+        ay=0 if tall else -46,
         arrowhead=2,
         arrowwidth=2,
         arrowcolor=colour,
-        xanchor="right" if late else "left" if early else "center",
-        align="right" if late else "left" if early else "center",
+        xanchor=side,
+        align=side,
         bgcolor=colours.page,
     )
 

@@ -198,7 +198,7 @@ def _words_in_window(frame: _Frame) -> Json:
     x, y = frame.window / 2, 0.5
     if len(times) == 1:
         x = frame.at(times[0])
-        right = x < frame.window / 2
+        right = x < 0.68 * frame.window  # the narrowest that still has room on its left
         place |= {"xanchor": "left" if right else "right", "xshift": 10 if right else -10}
     elif times:
         # Up to the end of the window: from the first one on they would leave the chart.

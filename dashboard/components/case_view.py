@@ -131,11 +131,11 @@ def _row(value: LastValue) -> dict[str, object]:
         flag = {"high": "↑ high", "low": "↓ low"}.get(value.flag, "")
         words = " ".join(part for part in (texts.number(value.value), texts.unit(value.unit), flag) if part)
     else:
-        words = texts.shorten(value.text, 40) or "not measured"
+        words = texts.shorten(value.text, 40 if is_phone() else 20) or "not measured"
     before = value.trend[:-1] if value.value is not None else value.trend
     age = "" if value.hours_old is None else texts.hours(value.hours_old)
     if is_phone() and age:
-        words = f"{words}, {age}"  # A third column would not fit.
+        words = f"{words}, {age.replace(' ', texts.NO_BREAK)}"  # A third column would not fit.
     return {
         "Lab": texts.shorten(value.name, 30),
         "Value": words,

@@ -72,6 +72,15 @@ def test_at_200_percent_the_filters_of_the_worklist_take_one_line(visit: OpenVis
     page.wait_for_function(FITS)
 
 
+def test_at_200_percent_the_answers_leave_the_case_its_room(visit: OpenVisit) -> None:
+    opened = visit(width=640)
+    opened.page.set_viewport_size({"width": 640, "height": 400})
+    for path in ("review", "adjudication?study=demo"):
+        bar = opened.go(path).locator("[data-testid=stBottom]").bounding_box()
+        assert bar is not None
+        assert bar["y"] > 300, "of 400 pixels"
+
+
 def test_at_200_percent_cards_stand_below_each_other_and_no_name_of_a_figure_is_cut(visit: OpenVisit) -> None:
     opened = visit(width=720)
     page = opened.open("review")

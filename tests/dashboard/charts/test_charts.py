@@ -4,7 +4,7 @@ import json
 import random
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import plotly.graph_objects as go
@@ -26,6 +26,7 @@ from dashboard.charts.palette import DARK, LIGHT, Palette, palette
 from dashboard.charts.plot import chart as plotly_chart
 from dashboard.charts.raw_figure import RawFigure
 from dashboard.charts.timeline import DESKTOP, PHONE, RANGES, Size, timeline
+from dashboard.texts import short_time
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT
 
@@ -100,6 +101,15 @@ def test_the_arrow_stands_at_the_score_and_on_top_of_its_bin(detail: AlertDetail
     assert arrow["y"] in heights(detail.scaled_histogram.counts[max(place - 1, 0) : place + 1])
     assert f"{score:.2f}" in arrow["text"]
     assert arrow["xanchor"] == ("right" if score > 0.8 else "left" if score < 0.2 else "center")
+
+
+def test_the_words_of_an_arrow_at_the_tallest_bin_stand_beside_it(detail: AlertDetail) -> None:
+    for place, side in ((3, "left"), (37, "right")):
+        counts = [5] * 40
+        counts[place] = 900
+        data = replace(detail, scaled_histogram=replace(detail.scaled_histogram, counts=tuple(counts)))
+        arrow = next(a for a in annotations(of_histogram(data, score=(place + 0.5) / 40)) if a["showarrow"])
+        assert (arrow["ay"], arrow["xanchor"]) == (0, side), "above it they would be cut"
 
 
 def test_the_arrow_has_the_colour_of_its_decision(detail: AlertDetail) -> None:
@@ -198,19 +208,23 @@ def test_an_omission_is_an_empty_dashed_box_and_a_commission_diamonds_at_its_tim
 def test_the_words_of_a_decision_stand_once_and_within_the_chart(
     detail: AlertDetail, size: Size, back: str, n_taken: int, days: int
 ) -> None:
-    taken = tuple(SNAPSHOT + timedelta(hours=20 + place) for place in range(n_taken))
+    for hour in (20,) if n_taken != 1 else range(24):
+        words_within(detail, size, back, tuple(SNAPSHOT + timedelta(hours=hour + i) for i in range(n_taken)), days)
+
+
+def words_within(detail: AlertDetail, size: Size, back: str, taken: tuple[datetime, ...], days: int) -> None:
     admitted = SNAPSHOT - timedelta(days=days)
     data = replace(detail.patient.timeline, admitted_at=admitted, orders_in_window=taken)
     chart = timeline(data, Kind.LAB_ORDER, LIGHT, size=size, back=back)
     start, end = chart.figure["layout"]["xaxis"]["range"]
     pixels_an_hour = (195 if size.phone else 490) / (end - start)
-    (words,) = [a for a in annotations(chart) if ("28 Nov 04:00" if taken else "not ordered") in a["text"]]
+    (words,) = [a for a in annotations(chart) if (short_time(taken[0]) if taken else "not ordered") in a["text"]]
     text = re.sub("<br>", "\n", words["text"])
     n_letters = len(re.sub("<[^>]*>", "", text).splitlines()[-1])
     if words.get("xref") == "paper":
         assert 6.2 * n_letters <= size.left
         return
-    width = 7 * n_letters
+    width = 6 * n_letters
     left = {"left": 0, "center": width / 2, "right": width}[words.get("xanchor", "center")]
     x = words["x"] * pixels_an_hour + words.get("xshift", 0) - left
     assert x >= 0, "the words would cross the line of the snapshot"
