@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from alertreview.cli.demo import PANEL, DemoSize, study_design
+from alertreview.cli.demo import PANEL, DemoSize, study_plan
 from benchmarks.story import Judged, judged
 from core.evaluation import rank_auc
 from core.simulation.study import simulate_votes
@@ -36,7 +36,7 @@ def studied(all_of: Judged, threshold: float, n_cases: int, seed: int) -> Iterat
     """Yield name, figure and truth of a study with cases and votes of its own."""
     answers = simulate_votes(all_of.relevant, all_of.anomaly, PANEL, seed=1000 + seed).answers.astype(np.float64)
     label = majority_label(answers).label
-    chosen = all_of.candidates.choose(study_design(n_cases, seed))
+    chosen = all_of.candidates.choose(study_plan(n_cases, seed).design)
     cases, weight = chosen.index, 1.0 / chosen.inclusion_probability
     score, patient = all_of.candidates.scaled.astype(np.float64), all_of.candidates.patient
     size = np.array([stratum.n_population for stratum in chosen.strata], dtype=np.float64)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from alertreview.cli.demo import SEED, DemoSize, judge_all, study_design, truth_of_decisions
+from alertreview.cli.demo import SEED, DemoSize, judge_all, study_plan, truth_of_decisions
 from alertreview.operations.upgrade import open_database
 from alertreview.records.snapshots import read_snapshot
 from alertreview.settings import load_settings
@@ -87,7 +87,7 @@ def judged(home: Path) -> Judged:
 def study(all_of: Judged, seed: int, n_cases: int = DemoSize.n_cases) -> StudyInput:
     """Return a study of cases that one seed chooses, with the votes of the readers."""
     candidates, n_readers = all_of.candidates, all_of.answers.shape[1]
-    chosen = candidates.choose(study_design(n_cases, seed))
+    chosen = candidates.choose(study_plan(n_cases, seed).design)
     rows = chosen.index
     tasks = [candidates.tasks[place] for place in candidates.task[rows]]
     case_id = np.arange(1, len(rows) + 1)

@@ -11,19 +11,18 @@ from alertreview.application import Application
 from alertreview.cli.console import progress_bar
 from alertreview.operations.upgrade import open_database
 from alertreview.records.import_site import import_records
-from alertreview.records.snapshots import Snapshot, open_import, read_snapshot
+from alertreview.records.snapshots import Snapshot, read_snapshot
 from alertreview.review.judging import OutsideVote, record_votes
 from alertreview.scoring.resume import ScoringRequest
 from alertreview.scoring.score_site import score_site
 from alertreview.settings import Settings, default_home, now
-from alertreview.studies.case_selection import choose_study_cases
-from alertreview.studies.models import CaseForReport, StudyView
+from alertreview.studies.models import CaseForReport, Rubric, StudyPlan, StudyView
+from alertreview.studies.studies import ANSWER_TEXTS, QUESTION
 from core.errors import NotFoundError
 from core.evaluation import rank_auc
 from core.simulation.hospital import load_truth, simulate_cohort, write_meds
 from core.simulation.study import SimulatedPanel, SimulatedVotes, simulate_relevance, simulate_votes
 from core.statistics.consensus import majority_label
-from core.studies.selection import SelectionDesign
 from core.vocabulary import Answer, Certainty, Role, StudyStatus
 from db.database import Database
 from db.models import Person, ScoringRun
@@ -129,7 +128,7 @@ def _build_study(application: Application, database: Database, source: Path, siz
     try:
         study = application.studies.view(STUDY)
     except NotFoundError:
-        study = _create_study(application, database, size)
+        study = _create_study(application, size)
     if study.status is StudyStatus.DRAFT:
         readers = [person.id for name, person in people.items() if name in (*READERS, VISITOR)]
         application.studies.add_readers(STUDY, readers)
@@ -156,24 +155,18 @@ def _people(database: Database) -> dict[str, Person]:
     return known
 
 
-def _create_study(application: Application, database: Database, size: DemoSize) -> StudyView:
-    with database.read() as uow:
-        run = uow.runs.latest_published()
-        if run is None:
-            raise NotFoundError("The demonstration has no published scoring run; build it again.")
-        snapshot = open_import(application.settings, uow, uow.snapshots.get(run.snapshot_id).folder)
-    cases, selection = choose_study_cases(
-        database, snapshot, run, study_design(size.n_cases, SEED), "four strata, half of the cases in the largest"
-    )
-    guidelines = GUIDELINES.format(snapshot_hour=snapshot.snapshot_hour)
-    return application.studies.create_study(
-        STUDY, TITLE, run.id, cases, order_seed=SEED, guidelines=guidelines, selection_design=selection
-    )
+def _create_study(application: Application, size: DemoSize) -> StudyView:
+    run = application.worklist.run()
+    if run is None:
+        raise NotFoundError("The demonstration has no published scoring run; build it again.")
+    rubric = Rubric(QUESTION, ANSWER_TEXTS, GUIDELINES.format(snapshot_hour=run.snapshot_hour))
+    return application.study_desk.set_up(STUDY, TITLE, study_plan(size.n_cases, SEED), rubric, [])
 
 
-def study_design(n_cases: int, seed: int) -> SelectionDesign:
+def study_plan(n_cases: int, seed: int) -> StudyPlan:
     """Return how the cases of the demonstration are chosen."""
-    return SelectionDesign(n_cases=n_cases, edges=EDGES, half_in_largest=True, seed=seed)
+    preset = "four strata, half of the cases in the largest"
+    return StudyPlan(n_cases=n_cases, edges=EDGES, seed=seed, preset=preset, half_in_largest=True)
 
 
 def truth_of_decisions(source: Path, snapshot: Snapshot) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

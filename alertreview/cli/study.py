@@ -106,19 +106,22 @@ def study_create(
     The defaults are the method paper's: 222 cases, three readers each.
     """
     from alertreview.cli.study_setup import set_up_study
-    from core.studies.selection import SelectionDesign
+    from alertreview.studies.models import StudyPlan
     from core.vocabulary import OPEN_PANEL_LIMIT
 
-    design = SelectionDesign(
+    divided = _numbers("--quantiles", quantiles)
+    plan = StudyPlan(
         n_cases=cases,
         n_readers=readers_per_case,
         edges=_edges(edges),
-        quantiles=_numbers("--quantiles", quantiles),
         balance_decisions=balance,
+        n_repeats=0 if open_panel else repeats,
         seed=seed,
+        preset="quantiles of the score" if divided else "low, middle and high scores",
+        quantiles=divided,
         half_in_largest=half_in_largest,
     )
-    made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel, n_repeats=repeats)
+    made = set_up_study(application, slug, title, readers, plan, is_open_panel=open_panel)
     result = {"study": made.slug, "cases": made.n_cases, "readers_per_case": made.n_slots, "readers": len(readers)}
     each, all_readers = (f"{n} reader{'' if n == 1 else 's'}" for n in (made.n_slots, len(readers)))
     said = f"Study {made.slug} is open: {made.n_cases} cases, {each} each, {all_readers}."

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from alertreview.records.snapshots import Snapshot
-from alertreview.studies.models import ChosenCase, ScorerSays
+from alertreview.studies.models import ChosenCase, ScorerSays, StudyPlan
 from core.errors import InvalidInputError
 from core.events.stays import HOURS_IN_WINDOW
 from core.statistics.alert_rate import BUDGETS, Budget
@@ -108,36 +108,20 @@ def read_candidates(database: Database, snapshot: Snapshot, run: ScoringRun, sco
     )
 
 
-def choose_study_cases(
+def cases_of(
     database: Database,
-    snapshot: Snapshot,
     run: ScoringRun,
-    design: SelectionDesign,
-    preset: str,
-    *,
-    n_repeats: int = 0,
+    candidates: Candidates,
+    plan: StudyPlan,
+    scorer: str,
 ) -> tuple[list[ChosenCase], dict[str, Any]]:
-    """Choose cases over the whole range of a run's scaled scores.
+    """Choose cases over the whole range of scaled scores, by those of a scorer of the run.
 
     Return them and the design to store and print in reports. Cases come in the order of the study's numbering, which is
     shuffled, with the scores of all scorers of the run; hidden repeats, shown twice to the same readers, at the end.
     Raise InvalidInputError if no decision of the run can be chosen, or more repeats than cases are wanted.
     """
-    candidates = read_candidates(database, snapshot, run)
-    return cases_of(database, run, candidates, design, preset, scorer=run.scorer, n_repeats=n_repeats)
-
-
-def cases_of(
-    database: Database,
-    run: ScoringRun,
-    candidates: Candidates,
-    design: SelectionDesign,
-    preset: str,
-    *,
-    scorer: str,
-    n_repeats: int = 0,
-) -> tuple[list[ChosenCase], dict[str, Any]]:
-    """Choose cases from candidates that were read before; see `choose_study_cases`."""
+    design = plan.design
     selection = candidates.choose(design)
     said = _scores(database, run, candidates, selection)
     cases = []
@@ -154,11 +138,11 @@ def cases_of(
                 scores=said[number],
             )
         )
-    return [*cases, *_repeats(cases, n_repeats, design.seed)], {
+    return [*cases, *_repeats(cases, plan.n_repeats, plan.seed)], {
         **{name: value for name, value in asdict(design).items() if name != "n_readers"},
-        "preset": preset,
+        "preset": plan.preset,
         "strata_by": scorer,
-        "n_repeats": n_repeats,
+        "n_repeats": plan.n_repeats,
         "strata": [[stratum.name, stratum.n_population, stratum.n_chosen] for stratum in selection.strata],
         "n_candidates": selection.n_candidates,
         "left_out": selection.left_out,

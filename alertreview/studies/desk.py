@@ -15,7 +15,6 @@ from alertreview.studies.models import (
     PlanPreview,
     Rubric,
     SelfAgreement,
-    StratumPreview,
     StudyPaper,
     StudyPlan,
     StudyView,
@@ -27,7 +26,6 @@ from alertreview.studies.studies import ANSWER_TEXTS, OfStudies
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.number_texts import counted
 from core.statistics.design_planning import ExpectedReaders, Forecast, expected_strata, forecast, plan_designs
-from core.studies.selection import SelectionDesign
 from core.vocabulary import Answer, CaseId, CaseState, PersonId, RunId, StudyStatus
 from db.models import ListedCase, ScoringRun, Study
 from db.unit_of_work import UnitOfWork
@@ -107,7 +105,7 @@ class StudyDesk(OfStudies):
         run = self._run()
         scorer = plan.scorer or run.scorer
         candidates = self._candidates(run.id, scorer)
-        selection = candidates.choose(_design(plan))
+        selection = candidates.choose(plan.design)
         chosen = [
             (int(candidates.row[index]), candidates.tasks[candidates.task[index]].task_key) for index in selection.index
         ]
@@ -117,18 +115,7 @@ class StudyDesk(OfStudies):
             run_id=run.id,
             scorer=scorer,
             candidates=_histogram(candidates.scores()),
-            strata=tuple(
-                StratumPreview(
-                    stratum.name,
-                    stratum.low,
-                    stratum.high,
-                    stratum.decision,
-                    stratum.n_population,
-                    stratum.n_chosen,
-                    stratum.inclusion_probability,
-                )
-                for stratum in selection.strata
-            ),
+            strata=selection.strata,
             n_candidates=selection.n_candidates,
             n_chosen=len(selection.index),
             n_patients=len(np.unique(candidates.patient[selection.index])),
@@ -152,7 +139,7 @@ class StudyDesk(OfStudies):
         run = self._run()
         candidates = self._candidates(run.id, plan.scorer or run.scorer)
         by_range: dict[float, list[int]] = {}
-        for stratum in candidates.choose(_design(plan)).strata:
+        for stratum in candidates.choose(plan.design).strata:
             counts = by_range.setdefault(stratum.low, [0, 0])
             counts[0], counts[1] = counts[0] + stratum.n_population, counts[1] + stratum.n_chosen
         kept = [counts for counts in by_range.values() if counts[0]]
@@ -183,15 +170,7 @@ class StudyDesk(OfStudies):
         """
         run = self._run()
         scorer = plan.scorer or run.scorer
-        cases, design = cases_of(
-            self._database,
-            run,
-            self._candidates(run.id, scorer),
-            _design(plan),
-            plan.preset,
-            scorer=scorer,
-            n_repeats=plan.n_repeats,
-        )
+        cases, design = cases_of(self._database, run, self._candidates(run.id, scorer), plan, scorer)
         self._studies.create_study(
             slug,
             title,
@@ -301,18 +280,6 @@ class StudyDesk(OfStudies):
             run = uow.runs.get(run_id)
             content_hash = uow.snapshots.get(run.snapshot_id).content_hash
         return read_candidates(self._database, self._open_snapshot(content_hash), run, scorer)
-
-
-def _design(plan: StudyPlan) -> SelectionDesign:
-    return SelectionDesign(
-        n_cases=plan.n_cases,
-        n_readers=plan.n_readers,
-        edges=plan.edges,
-        quantiles=plan.quantiles,
-        balance_decisions=plan.balance_decisions,
-        seed=plan.seed,
-        half_in_largest=plan.half_in_largest,
-    )
 
 
 def _histogram(scores: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> Histogram:

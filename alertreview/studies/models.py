@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from alertreview.scoring.models import Histogram
 from core.kinds import Kind
 from core.statistics.consensus import case_state
+from core.studies.selection import SelectionDesign, Stratum
 from core.vocabulary import Answer, CaseId, CaseState, Decision, PersonId, RunId, SlotState, StudyId, StudyStatus
 from db.models import Slot, Study
 from db.unit_of_work import UnitOfWork
@@ -121,13 +122,18 @@ def _state_of_answers(answers: tuple[int, ...], adjudicated: bool) -> CaseState:
     return case_state(given, len(given), adjudicated=adjudicated)
 
 
+def zone_of(uow: UnitOfWork, study: Study) -> ZoneInfo:
+    """Return the time zone of the site whose run a study judges."""
+    return ZoneInfo(uow.snapshots.get(uow.runs.get(study.run_id).snapshot_id).site_timezone)
+
+
 ACTIONS = ("study created", "rubric revised", "readers added", "study opened", "study locked", "study reopened")
 KEPT = 50
 
 
 def history_of(uow: UnitOfWork, study: Study) -> tuple[str, ...]:
     """Return one sentence for each act on a study, oldest first, with its reason; names of readers stay out of it."""
-    zone = ZoneInfo(uow.snapshots.get(uow.runs.get(study.run_id).snapshot_id).site_timezone)
+    zone = zone_of(uow, study)
     rows = [row for action in ACTIONS for row in uow.audit.latest(KEPT, action=action, thing=f"study {study.slug}")]
     sentences = []
     for row in sorted(rows, key=lambda row: row.sequence):
@@ -157,6 +163,19 @@ class StudyPlan:
     quantiles: tuple[float, ...] = ()  # instead of `edges`: shares of the candidates below each division, rising
     half_in_largest: bool = False  # whether half of the cases come from the stratum with most candidates
 
+    @property
+    def design(self) -> SelectionDesign:
+        """How cases are drawn; raise InvalidInputError if the plan breaks a rule."""
+        return SelectionDesign(
+            n_cases=self.n_cases,
+            n_readers=self.n_readers,
+            edges=self.edges,
+            quantiles=self.quantiles,
+            balance_decisions=self.balance_decisions,
+            seed=self.seed,
+            half_in_largest=self.half_in_largest,
+        )
+
 
 PRESETS = (
     StudyPlan(preset="as in the paper"),
@@ -168,26 +187,13 @@ PRESETS = (
 
 
 @dataclass(frozen=True)
-class StratumPreview:
-    """One stratum as it would be drawn from."""
-
-    name: str
-    low: float  # scaled score from which on; minus infinity for the lowest
-    high: float  # scaled score below which; infinity for the highest
-    decision: Decision | None
-    n_candidates: int
-    n_chosen: int
-    inclusion_probability: float  # chance of each candidate of the stratum; 0 for an empty one
-
-
-@dataclass(frozen=True)
 class PlanPreview:
     """What a plan would choose, before anything is stored."""
 
     run_id: RunId
     scorer: str
     candidates: Histogram  # scaled scores of every decision that can be chosen
-    strata: tuple[StratumPreview, ...]
+    strata: tuple[Stratum, ...]
     n_candidates: int
     n_chosen: int
     n_patients: int  # patients behind the chosen cases

@@ -46,7 +46,7 @@ def strata(preview: PlanPreview, colours: Palette, *, height: int = 240) -> Char
         ),
     }
     said = "; ".join(
-        f"{s.name}: {s.n_chosen} of {s.n_candidates:,} candidates, chance {s.inclusion_probability:.4f}"
+        f"{s.name}: {s.n_chosen} of {s.n_population:,} candidates, chance {s.inclusion_probability:.4f}"
         for s in preview.strata
     )
     return Chart(figure, f"Histogram of {preview.n_candidates:,} candidates, highest bar {peak:,}. {said}.")
@@ -60,5 +60,5 @@ def _labels(preview: PlanPreview, low: float, high: float) -> list[tuple[tuple[f
         if stretch[1] > stretch[0]:
             sums = chosen.setdefault(stretch, [0, 0])
             sums[0] += s.n_chosen
-            sums[1] += s.n_candidates
+            sums[1] += s.n_population
     return [(stretch, f"<b>{n}</b><br>of {of:,}") for stretch, (n, of) in chosen.items()]

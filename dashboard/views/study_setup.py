@@ -202,7 +202,7 @@ def _preview(plan: StudyPlan) -> PlanPreview | None:
         pd.DataFrame(
             {
                 "Stratum": [texts.shorten(s.name, 60) for s in preview.strata],
-                "Candidates": [s.n_candidates for s in preview.strata],
+                "Candidates": [s.n_population for s in preview.strata],
                 "Chosen": [s.n_chosen for s in preview.strata],
                 "Inclusion probability": [s.inclusion_probability for s in preview.strata],
             }

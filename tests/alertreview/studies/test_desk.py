@@ -54,7 +54,7 @@ def test_a_preview_is_what_the_study_then_has_and_stores_nothing(site: Applicati
     preview = site.study_desk.preview(plan)
     assert len(site.studies.all()) == 1, "looking makes no study"
     assert preview.n_chosen == 12 == sum(stratum.n_chosen for stratum in preview.strata)
-    assert preview.n_candidates == sum(preview.candidates.counts) == sum(s.n_candidates for s in preview.strata)
+    assert preview.n_candidates == sum(preview.candidates.counts) == sum(s.n_population for s in preview.strata)
     who = readers(site)[:3]
     before = {row.alert_id for row in everything(site, who[0])}
     made = site.study_desk.set_up("pilot", "Pilot", plan, RUBRIC, who)
@@ -73,7 +73,7 @@ def test_a_preview_is_what_the_study_then_has_and_stores_nothing(site: Applicati
 def test_half_of_the_cases_may_come_from_the_largest_stratum(site: Application) -> None:
     plan = StudyPlan(n_cases=12, edges=(0.4, 0.7), seed=5, half_in_largest=True)
     strata = site.study_desk.preview(plan).strata
-    assert max(strata, key=lambda one: one.n_candidates).n_chosen == 6
+    assert max(strata, key=lambda one: one.n_population).n_chosen == 6
 
 
 def test_a_plan_before_a_pilot_simulates_the_strata_that_would_be_chosen_from(site: Application) -> None:

@@ -13,7 +13,6 @@ from alertreview.studies.models import (
     PlanPreview,
     ReaderProgress,
     Rubric,
-    StratumPreview,
     StudyHead,
     StudyPaper,
     StudyPlan,
@@ -24,6 +23,7 @@ from alertreview.studies.studies import StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.kinds import Kind
 from core.statistics.design_planning import Forecast
+from core.studies.selection import Stratum
 from core.vocabulary import Answer, CaseState, Certainty, Decision, SlotState, StudyStatus
 from db.models import Adjudication
 from tests.dashboard.doubles.records import HOSTILE, ZONE, case_view
@@ -54,8 +54,8 @@ class FakeDesk(Service):
             scorer=plan.scorer or "softhad",
             candidates=Histogram((0.0, 0.5, 1.0), (900, 100)),
             strata=(
-                StratumPreview("low, under 0.50", float("-inf"), 0.5, None, 900, 111, 111 / 900),
-                StratumPreview("high, 0.50 and over", 0.5, float("inf"), None, 100, 100, 1.0),
+                Stratum("low, under 0.50", float("-inf"), 0.5, None, 900, 111, 111),
+                Stratum("high, 0.50 and over", 0.5, float("inf"), None, 100, 100, 100),
             ),
             n_candidates=1000,
             n_chosen=plan.n_cases,
