@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import ItemsView, Iterator, Mapping, MutableMapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +40,11 @@ class ArraysInFile(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def items(self) -> ItemsView[str, NDArray[Any]]:
+        """Return all arrays, for which the file is opened once."""
+        with arrays_of(self._file) as arrays:
+            return dict(arrays).items()
 
 
 class StoredEvidence(MutableMapping[int, Evidence]):

@@ -73,8 +73,8 @@ def store_model(
         raise SourceError(f"{parent}: cannot be written ({error.strerror}). Make room, or correct its owner.") from None
     try:
         for task in scored:
-            evidence = scored.evidence[task]
-            kept: Any = {array: evidence[array] for array in evidence if array.startswith(STORED_ARRAYS)}
+            evidence = scored.evidence[task].items()
+            kept: Any = {name: array for name, array in evidence if name.startswith(STORED_ARRAYS)}
             np.savez(temporary / f"{task}.npz", **kept)
         shared: Any = _shared(snapshot, past, scored, exclude_patients)
         np.savez_compressed(temporary / _SHARED, **shared)

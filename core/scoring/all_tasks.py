@@ -201,7 +201,7 @@ def _add_shared(
         )
     for place, task in enumerate(tasks):
         mine = {name: log_odds[:, place] for name, log_odds in found.items()}
-        evidence[task] = {**evidence[task], **mine, "shared_support": together.support}
+        evidence[task] = dict(evidence[task].items()) | mine | {"shared_support": together.support}
     return shared
 
 

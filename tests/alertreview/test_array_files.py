@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from alertreview.files import array_of, arrays_of
+from alertreview.scoring import resume
 
 
 @pytest.fixture
@@ -52,3 +53,13 @@ def test_a_pickled_object_is_never_read(tmp_path: Path) -> None:
         array_of(tmp_path / "object.npy")
     with pytest.raises(ValueError, match="allow_pickle"), arrays_of(tmp_path / "object.npz") as arrays:
         print(arrays["first"])
+
+
+def test_all_arrays_of_a_task_cost_one_opening_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    monkeypatch.setattr(resume, "arrays_of", lambda file: opened.append(file) or arrays_of(file))
+    evidence = resume.StoredEvidence(tmp_path)
+    evidence[3] = {f"array_{number}": np.full(2, number) for number in range(9)}
+    found = dict(evidence[3].items())
+    assert {name: array.tolist() for name, array in found.items()} == {f"array_{n}": [n, n] for n in range(9)}
+    assert len(opened) == 1
