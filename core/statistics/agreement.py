@@ -172,18 +172,19 @@ def _with_spread(
     value: float, per_case: Floats, counts: _Counts, level: float, method: str, *, share: bool = False
 ) -> Estimate:
     """Return the interval from the spread of per-case contributions, summed over the cases of a patient."""
+    found = Estimate(value, None, None, level, counts.n, counts.left_out, "", method)
     n_units = int(counts.cluster.max()) + 1
     if n_units < 2:
-        return Estimate(value, None, None, level, counts.n, counts.left_out, ONE_PATIENT, method)
+        return replace(found, reason=ONE_PATIENT)
     deviations = np.bincount(counts.cluster, per_case - per_case.mean(), n_units)
     error = float(np.sqrt(n_units / (n_units - 1.0) * np.sum(deviations**2))) / counts.n
     reach = t_quantile(level, n_units - 1) * error
     low, high = max(0.0 if share else -1.0, value - reach), min(1.0, value + reach)
     if error < NO_SPREAD:
         if not share:
-            return Estimate(value, None, None, level, counts.n, counts.left_out, ALL_ALIKE, method)
+            return replace(found, reason=ALL_ALIKE)
         low, high = wilson_interval(value, n_units, normal_quantile(level))
-    return Estimate(value, low, high, level, counts.n, counts.left_out, "", method)
+    return replace(found, low=low, high=high)
 
 
 def krippendorff_alpha(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
@@ -211,16 +212,7 @@ def krippendorff_alpha(votes: ArrayLike, *, patient: ArrayLike | None = None, le
     unit_table = np.zeros((n_units, counts.table.shape[1]))
     np.add.at(unit_table, counts.cluster, counts.table)
     without = _alpha(equal.sum() - unit_equal, counts.table.sum(axis=0) - unit_table)
-    reason = ONE_PATIENT if n_units < 2 else ""
-    if not reason and not np.isfinite(without).all():
-        reason = "interval not computable: without one of the units there is one category only"
-    error = 0.0 if reason else float(np.sqrt((n_units - 1) / n_units * np.sum((without - without.mean()) ** 2)))
-    if error < NO_SPREAD:
-        return Estimate(value, None, None, level, counts.n, counts.left_out, reason or ALL_ALIKE, method)
-    reach = t_quantile(level, n_units - 1) * error
-    return Estimate(
-        value, max(-1.0, value - reach), min(1.0, value + reach), level, counts.n, counts.left_out, "", method
-    )
+    return _jackknifed(np.append(value, without), -1.0, level, counts.n, counts.left_out, method)
 
 
 def _alpha(equal: Floats, totals: Floats) -> Floats:
@@ -260,15 +252,13 @@ def cohen_kappa(
     with np.errstate(all="ignore"):
         found = cohens_kappa(table)
     value, error = float(found.kappa), float(found.std_kappa)
-    n = int(both.sum())
+    kappa = Estimate(value, None, None, level, int(both.sum()), left_out, "", method)
     if not error > 0.0:
-        return Estimate(
-            value, None, None, level, n, left_out, "interval not computable: no spread between cases", method
-        )
+        return replace(kappa, reason="interval not computable: no spread between cases")
     if patient is not None and np.unique(np.asarray(patient)[both]).size < 2:
-        return Estimate(value, None, None, level, n, left_out, ONE_PATIENT, method)
+        return replace(kappa, reason=ONE_PATIENT)
     reach = quantile * error
-    return Estimate(value, max(-1.0, value - reach), min(1.0, value + reach), level, n, left_out, "", method)
+    return replace(kappa, low=max(-1.0, value - reach), high=min(1.0, value + reach))
 
 
 def weighted_agreement(
@@ -309,42 +299,31 @@ def weighted_agreement(
     ac1_chance = (shares * (1.0 - shares)).sum(axis=1) / (n_categories - 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = [observed, *((observed - chance) / (1.0 - chance) for chance in (kappa_chance, ac1_chance))]
-    one_category = categories.size < 2
-    raw = _jackknifed(found[0], methods[0], n, left_out, level, (0.0, 1.0))
+    raw, kappa, ac1 = (
+        _jackknifed(values, lowest, level, n, left_out, method)
+        for values, method, lowest in zip(found, methods, (0.0, -1.0, -1.0), strict=True)
+    )
+    if categories.size < 2:
+        kappa, ac1 = (
+            not_computable(ONE_CATEGORY, n=n, left_out=left_out, level=level, method=method) for method in methods[1:]
+        )
     if raw.reason == ALL_ALIKE:
         effective = min(float(w.sum() ** 2 / np.sum(w**2)), float(len(by_patient)))
         low, high = wilson_interval(float(observed[0]), effective, normal_quantile(level))
         raw = replace(raw, low=low, high=high, reason="")
-    return (
-        raw,
-        _jackknifed(found[1], methods[1], n, left_out, level, (-1.0, 1.0), one_category=one_category),
-        _jackknifed(found[2], methods[2], n, left_out, level, (-1.0, 1.0), one_category=one_category),
-    )
+    return raw, kappa, ac1
 
 
-def _jackknifed(
-    values: NDArray[np.float64],
-    method: str,
-    n: int,
-    left_out: dict[str, int],
-    level: float,
-    bounds: tuple[float, float],
-    *,
-    one_category: bool = False,
-) -> Estimate:
-    """Return an estimate from the value of all patients and those without each."""
-    if one_category:
-        return not_computable(ONE_CATEGORY, n=n, left_out=left_out, level=level, method=method)
-    value, without = float(values[0]), values[1:]
-    if without.size < 2:
-        return Estimate(value, None, None, level, n, left_out, ONE_PATIENT, method)
+def _jackknifed(values: Floats, lowest: float, level: float, n: int, left_out: dict[str, int], method: str) -> Estimate:
+    """Return an estimate from the value of all units, cases or patients, and then those without each of them."""
+    value, without, size = float(values[0]), values[1:], values.size - 1
+    found = Estimate(value, None, None, level, n, left_out, "", method)
+    if size < 2:
+        return replace(found, reason=ONE_PATIENT)
     if not np.isfinite(without).all():
-        reason = "interval not computable: without one of the patients there is one category only"
-        return Estimate(value, None, None, level, n, left_out, reason, method)
-    size = without.size
+        return replace(found, reason="interval not computable: without one of the units there is one category only")
     error = float(np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2)))
     if error < NO_SPREAD:
-        return Estimate(value, None, None, level, n, left_out, ALL_ALIKE, method)
+        return replace(found, reason=ALL_ALIKE)
     reach = t_quantile(level, size - 1) * error
-    low, high = max(bounds[0], value - reach), min(bounds[1], value + reach)
-    return Estimate(value, low, high, level, n, left_out, "", method)
+    return replace(found, low=max(lowest, value - reach), high=min(1.0, value + reach))
