@@ -1,7 +1,6 @@
 """Commands for whoever looks after a site: backups, the schema, the audit trail, and a look over everything."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,7 @@ import click
 
 from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, result_format, site_options, with_application
 from alertreview.cli.tables import show, tell, tell_done, write_out
-from alertreview.settings import Settings, load_settings
+from alertreview.settings import Settings, load_settings, now
 from core.number_texts import counted
 
 if TYPE_CHECKING:
@@ -18,10 +17,6 @@ if TYPE_CHECKING:
     from db.database import Database
 
 _FOLDER = FilePath(path_type=Path)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @click.group()
@@ -48,7 +43,7 @@ def create(
     """Copy database and imports while the site is in use, and try the copy; only then it counts."""
     from alertreview.operations.backup import Backups
 
-    verified = Backups(load_settings(home, database), _now).create(to, keep=keep, scratch_url=scratch_database)
+    verified = Backups(load_settings(home, database), now).create(to, keep=keep, scratch_url=scratch_database)
     _show_backup(verified, [f"Backup made and verified: {verified.folder}"], output_format)
 
 
@@ -84,7 +79,7 @@ def restore(folder: Path, output_format: str, home: Path | None, database: str |
     from alertreview.operations.backup import Backups
 
     settings = _settings_anywhere(home, database)
-    manifest = Backups(settings, _now).restore(folder)
+    manifest = Backups(settings, now).restore(folder)
     n_rows, head = manifest.contents.n_audit_events, manifest.contents.audit_head
     sentences = [
         f"Restored as it was at {manifest.made_at:%Y-%m-%d %H:%M:%S} UTC: {settings.home}",
@@ -108,7 +103,7 @@ def doctor(output_format: str, home: Path | None, database: str | None) -> None:
     from alertreview.operations.doctor import Level, examine_site
 
     findings = []
-    for finding in examine_site(load_settings(home, database), _now()):
+    for finding in examine_site(load_settings(home, database), now()):
         if output_format == "text":
             click.echo(f"{finding.level.value:8} {finding.subject}: {finding.text}")
         findings.append(finding)
@@ -212,7 +207,7 @@ def upgrade(no_backup: bool, output_format: str, home: Path | None, database: st
 
     settings = load_settings(home, database)
     with Database(settings.database_url) as site:
-        copy = upgrade_site(settings, site, _now(), backup=not no_backup)
+        copy = upgrade_site(settings, site, now(), backup=not no_backup)
         _tell_schema(site, copy, [], output_format)
 
 
@@ -228,7 +223,7 @@ def downgrade(revision: str, discard: bool, output_format: str, home: Path | Non
 
     settings = load_settings(home, database)
     with Database(settings.database_url) as site:
-        copy, lost = downgrade_site(settings, site, revision, _now(), discard=discard)
+        copy, lost = downgrade_site(settings, site, revision, now(), discard=discard)
         _tell_schema(site, copy, lost, output_format)
 
 
@@ -288,7 +283,7 @@ def export_trail(file: Path, home: Path | None, database: str | None) -> None:
 
     with Database(load_settings(home, database).database_url) as site:
         site.check()
-        report = AuditTrailService(site, _now).export(file)
+        report = AuditTrailService(site, now).export(file)
     tell(f"Written: {file}")
     tell(_head_line(report.n_events, report.head))
 

@@ -21,7 +21,7 @@ from alertreview.reports.plot import (
     shorten,
 )
 from core.scoring.sensitivity import SensitivityPoint, Varied
-from core.statistics.estimate import BudgetPoint, Estimate
+from core.statistics.estimate import Estimate
 from core.studies.report import AgreementReport, AlertRateCurve, FlowDiagram, ReaderReport, ResultSet
 
 TENTHS = tuple((tick / 10, f"{tick / 10:.1f}") for tick in range(0, 11, 2))
@@ -85,11 +85,6 @@ def _part(n_shown: int, n_curves: int, which: str = "first ") -> str:
     return f"; {which}{n_shown} of {n_curves} methods" if n_shown < n_curves else ""
 
 
-def nearest_budget(points: Sequence[BudgetPoint], chosen: float) -> BudgetPoint:
-    """Return the point of a curve whose budget is nearest to the chosen one."""
-    return min(points, key=lambda point: abs(point.alerts_per_patient_day - chosen))
-
-
 def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
     """Return the true-alert rate over alert budgets, with its band and the budget nearest to the chosen one.
 
@@ -102,7 +97,7 @@ def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
     said = [f"{point.rate.text(percent=True)} at {point.alerts_per_patient_day:g}" for point in points]
     start, end = places[0][0], places[-1][0]
     pad = 0.06 * (end - start) or 0.3
-    here = points.index(nearest_budget(points, chosen))
+    here = min(range(len(points)), key=lambda place: abs(points[place].alerts_per_patient_day - chosen))
     (x, rate), late = places[here], places[here][0] > start + 0.4 * (end - start)
     band = [
         (x, point.rate.low, point.rate.high)

@@ -1,9 +1,8 @@
 """Score a run's import anew at other graph sizes and regularisers, and keep beside the run what that changes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -133,18 +132,13 @@ def _open(settings: Settings, uow: UnitOfWork, run_id: RunId | None) -> RunToVar
         snapshot=open_import(settings, uow, uow.snapshots.get(run.snapshot_id).folder, whole=True),
         tasks=tasks,
         folds=uow.runs.fold_of_row(run.id),
-        parameters=_parameters(run.parameters),
+        parameters=ScoringParameters.of_stored(run.parameters),
         scorers=scorers,
         tops=tops,
         cases=cases,
         labels=labels,
         study=study,
     )
-
-
-def _parameters(stored: dict[str, Any]) -> ScoringParameters:
-    known = {field.name for field in fields(ScoringParameters)}
-    return ScoringParameters(**{name: value for name, value in stored.items() if name in known})
 
 
 def _judged(uow: UnitOfWork, run: ScoringRun) -> tuple[list[CaseForReport], npt.NDArray[np.float64], str]:

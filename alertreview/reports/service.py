@@ -7,13 +7,14 @@ from alertreview.reports.documents import ReportFormat, render_report
 from alertreview.reports.report import gather_study
 from alertreview.reports.signing import Signature, content_hash
 from alertreview.rights import Action, requires
+from alertreview.studies.models import zone_of
 from alertreview.studies.studies import OfStudies
 from core.errors import ConflictError, InvalidInputError, RefusedError
 from core.studies.make_report import blinded_report, study_report
 from core.studies.report import StudyReport
 from core.vocabulary import PersonId, StudyStatus
 from db.cache import Cache
-from db.models import ReportSignature, Study
+from db.models import ReportSignature
 from db.unit_of_work import UnitOfWork
 
 CACHED_REPORTS = 8
@@ -83,7 +84,7 @@ class ReportService(OfStudies):
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)
             rows = uow.signatures.of_study(study.id)
-            zone = _site_zone(uow, study)
+            zone = zone_of(uow, study)
         if all(row.superseded_at is not None for row in rows):
             return tuple(_signature(row, zone, superseded=True) for row in rows)
         seal = content_hash(report or self._whole(slug))
@@ -138,7 +139,7 @@ class ReportService(OfStudies):
         )
         details = {"meaning": meaning, "content_hash": seal, "superseded": n_superseded}
         uow.audit.append(now, f"person {person_id}", "report signed", f"study {slug}", details)
-        return Signature(person.name, meaning, now.astimezone(_site_zone(uow, study)), seal)
+        return Signature(person.name, meaning, now.astimezone(zone_of(uow, study)), seal)
 
 
 def _checked_meaning(meaning: str) -> str:
@@ -161,7 +162,3 @@ def _require_able(uow: UnitOfWork, slug: str, person_id: PersonId) -> None:
 
 def _signature(row: ReportSignature, zone: ZoneInfo, *, superseded: bool) -> Signature:
     return Signature(row.signer_name, row.meaning, row.signed_at.astimezone(zone), row.content_hash, superseded)
-
-
-def _site_zone(uow: UnitOfWork, study: Study) -> ZoneInfo:
-    return ZoneInfo(uow.snapshots.get(uow.runs.get(study.run_id).snapshot_id).site_timezone)

@@ -188,7 +188,7 @@ class Split:
 
 
 def split_responses(data: Responses, random: np.random.Generator) -> Split:
-    """Return the switch labels and part the instances as the paper does, section "UCI ML Datasets"."""
+    """Switch labels and part the instances as the paper does, section "UCI ML Datasets"."""
     low, high = data.response.min(), data.response.max()
     scaled = 2 * (data.response - low) / (high - low) - 1
     n = len(scaled)

@@ -1,8 +1,8 @@
-"""Morning mode: score new instances against the past that an earlier run learned, without learning anew."""
+"""A new day: score new instances against the past that an earlier run learned, without learning anew."""
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -108,14 +108,12 @@ def find_base(settings: Settings, database: Database, wanted: str, since: pd.Tim
 
 
 def _open(settings: Settings, database: Database, run: ScoringRun) -> BaseRun:
-    known = {field.name for field in fields(ScoringParameters)}
-    parameters = ScoringParameters(**{name: value for name, value in run.parameters.items() if name in known})
     with database.read() as uow:
         checksum = uow.audit.checksum(f"run {run.id}")
     folder = settings.models / run.model_folder
     if checksum is not None and folder.is_dir():
         check_files(folder, checksum)
-    model = open_model(folder, parameters)
+    model = open_model(folder, ScoringParameters.of_stored(run.parameters))
     with database.read() as uow:
         keys = {task.id: task.task_key for task in uow.snapshots.tasks(run.snapshot_id)}
         summaries = {(keys[one.task_id], one.scorer): one for one in uow.runs.task_results(run.id)}

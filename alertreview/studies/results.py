@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from alertreview.studies.models import (
     StudyProgress,
     counted_slots,
     states_of_cases,
+    zone_of,
 )
 from core.errors import RefusedError
 from core.statistics import design_weighted_auc
@@ -29,14 +29,14 @@ from db.unit_of_work import UnitOfWork
 def votes(uow: UnitOfWork, slug: str) -> tuple[CastVote, ...]:
     """Return the current judgments of a study, by case and reader, without hidden repeats."""
     study = _for_report(uow, slug)
-    zone = _zone(uow, study)
+    zone = zone_of(uow, study)
     return tuple(row.in_zone(zone) for row in uow.judgments.votes(study.id) if not row.repeat_number)
 
 
 def repeats(uow: UnitOfWork, slug: str) -> tuple[tuple[CastVote, CastVote], ...]:
     """Return pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
     study = _for_report(uow, slug)
-    zone = _zone(uow, study)
+    zone = zone_of(uow, study)
     decision = {case.id: (case.instance_id, case.task_id) for case in uow.cases.in_study(study.id)}
     rows = uow.judgments.votes(study.id)
     first = {(row.reviewer_id, decision[row.case_id]): row for row in rows if not row.repeat_number}
@@ -83,7 +83,7 @@ def share_on_candidates(
 def case_rows(uow: UnitOfWork, slug: str) -> tuple[CaseForReport, ...]:
     """Return the cases of a study with how they were chosen and what scorers say, without hidden repeats."""
     study = _for_report(uow, slug)
-    zone = _zone(uow, study)
+    zone = zone_of(uow, study)
     states = states_of_cases(uow, study)
     scores = _by_case(uow.cases.scores(study.id))
     adjudicated = {row.case_id: row.answer for row in uow.adjudications.in_study(study.id)}
@@ -129,7 +129,7 @@ def progress(uow: UnitOfWork, slug: str, now: datetime) -> StudyProgress:
     study = uow.studies.by_slug(slug)
     slots = counted_slots(uow, study)
     case_states = Counter(states_of_cases(uow, study, slots).values())
-    zone = _zone(uow, study)
+    zone = zone_of(uow, study)
     saved: dict[PersonId, list[datetime]] = {}
     for reader_id, moment in uow.judgments.moments(study.id):
         saved.setdefault(reader_id, []).append(moment.astimezone(zone))
@@ -173,11 +173,6 @@ def _for_report(uow: UnitOfWork, slug: str) -> Study:
     if study.is_calibration:
         raise RefusedError(f"Study '{slug}' is for calibration; its judgments never enter a report or an export.")
     return study
-
-
-def _zone(uow: UnitOfWork, study: Study) -> ZoneInfo:
-    run = uow.runs.get(study.run_id)
-    return ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
 
 
 def _by_case(rows: Iterable[CaseScore]) -> dict[CaseId, dict[str, ScorerSays]]:

@@ -1,6 +1,8 @@
 """The parameters of a scoring run over many tasks."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from core.errors import InvalidInputError
 from core.graph.similarity import LengthScale, check_length_scale
@@ -76,6 +78,12 @@ class ScoringParameters:
     sign_ridge: float = 2.0
     n_member_features: int = 80
     learn_group_weights: bool = False
+
+    @classmethod
+    def of_stored(cls, stored: Mapping[str, Any]) -> "ScoringParameters":
+        """Return the parameters among what a stored run keeps of itself; those it does not have are the defaults."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in stored.items() if name in names})
 
     def __post_init__(self) -> None:
         for name in (
