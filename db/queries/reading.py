@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from core.errors import NotFoundError, StoreError
 from db.cache import Caches
 from db.models.base import UNSAVED, Record, columns
-from db.queries.seals import mark_row
+from db.queries.seals import mark_rows
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -95,16 +95,16 @@ class Repository:
         """Insert a record and return its number; the next audit row seals it."""
         values = stored_values(record)
         key: Any = self._connection.execute(insert(record.__table__), values).inserted_primary_key
-        mark_row(self._connection, type(record), values, key[0])
+        mark_rows(self._connection, type(record), [values], key[0])
         return key[0]
 
     def _insert_all(self, records: Iterable[Record]) -> None:
         """Insert records of one table whose keys are given; the next audit row seals what they belong to."""
-        rows = [(type(record), stored_values(record)) for record in records]
-        if rows:
-            self._connection.execute(insert(rows[0][0].__table__), [values for _, values in rows])
-        for model, values in rows:
-            mark_row(self._connection, model, values, None)
+        listed = list(records)
+        if listed:
+            model, rows = type(listed[0]), [stored_values(record) for record in listed]
+            self._connection.execute(insert(model.__table__), rows)
+            mark_rows(self._connection, model, rows)
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:

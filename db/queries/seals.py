@@ -5,7 +5,7 @@ Rows are hashed as SQLite's driver returns them, on every database, so seals hol
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -55,6 +55,7 @@ _BY_CASE = ("case_id",)
 _VERSION = "1"
 """Names the columns below. A seal begins with it, so that another list of columns can stand beside this one."""
 _AT_ONCE = 2_000
+_CASES_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +144,28 @@ def mark(connection: Connection, kind: str, *key: int, seal: str | None = None) 
     connection.get_execution_options()[UNSEALED][kind, tuple(map(int, key))] = seal
 
 
-def mark_row(connection: Connection, model: type[Record], values: Mapping[str, Any], new_id: int | None) -> None:
-    """Mark what a written row belongs to, if that is sealed."""
+def mark_rows(
+    connection: Connection, model: type[Record], rows: Sequence[Mapping[str, Any]], new_id: int | None = None
+) -> None:
+    """Mark what written rows of a table belong to, if that is sealed; one row may have got a new number."""
     if model.__table__.name not in _OF_TABLE:
         return
     kind, part = _OF_TABLE[model.__table__.name]
-    if part.owner == ("id",):
-        key: Any = (new_id if new_id is not None else values["id"],)
-    elif part.owner == _BY_CASE:
-        key = connection.execute(sa.select(StudyCase.study_id).where(StudyCase.id == values["case_id"])).one()
+    if part.owner == _BY_CASE:
+        keys = _studies_of(connection, {values["case_id"] for values in rows})
+    elif part.owner == ("id",) and new_id is not None:
+        keys = {(new_id,)}
     else:
-        key = [values[name] for name in part.owner]
-    mark(connection, kind, *key)
+        keys = {tuple(values[name] for name in part.owner) for values in rows}
+    for key in keys:
+        mark(connection, kind, *key)
+
+
+def _studies_of(connection: Connection, case_ids: Collection[int]) -> set[Key]:
+    """Return the numbers of the studies of some cases, asking for many cases at once."""
+    studies, ids = sa.select(StudyCase.study_id).distinct(), sorted(case_ids)
+    parts = [ids[start : start + _CASES_AT_ONCE] for start in range(0, len(ids), _CASES_AT_ONCE)]
+    return {(one,) for some in parts for one in connection.execute(studies.where(StudyCase.id.in_(some))).scalars()}
 
 
 def has_marks(connection: Connection) -> bool:

@@ -27,6 +27,7 @@ from db.models import (
 )
 from db.queries import seals
 from tests.support.corruptions import without_guards as without_guards_of
+from tests.support.review_acts import captured
 from tests.support.stored_site import EPOCH, StoredSite, add_alerts, add_task_results, new_run
 
 PARTS = [*seals._SINGLE.values(), *(part for group in seals._GROUPS.values() for part in group)]
@@ -315,3 +316,14 @@ def test_what_follows_from_sealed_records_and_no_longer_does_is_found(database: 
 
 def _on(database: Database) -> str:
     return " ON audit_event" if database.engine.dialect.name == "postgresql" else ""
+
+
+def test_sealing_a_study_asks_no_more_for_more_cases(database: Database) -> None:
+    site, n_questions = StoredSite(database), {}
+    for slug, n_cases in (("few", 2), ("many", 12)):
+        with captured(database) as statements:
+            site.study(n_cases, 3, slug=slug)
+        n_questions[slug] = sum(statement.startswith("SELECT") for statement in statements)
+    assert n_questions["few"] == n_questions["many"]
+    with database.read() as uow:
+        uow.audit.require_whole()
