@@ -1,11 +1,9 @@
 """A study's report as files: JSON for programs, HTML that stands alone, PDF for the archive."""
 
 import dataclasses
-import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
 from pathlib import Path
@@ -133,26 +131,6 @@ class ReportFormat(StrEnum):
     PDF = "pdf"
 
 
-@dataclass(frozen=True)
-class ReportFile:
-    """A written report."""
-
-    path: Path
-    format: ReportFormat
-    n_bytes: int
-    sha256: str
-
-
-def html_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> str:
-    """Return the report as one HTML page that stands alone."""
-    return write_html(report_document(report, signatures))
-
-
-def pdf_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> bytes:
-    """Return the report as PDF."""
-    return write_pdf(report_document(report, signatures))
-
-
 def render_report(report: StudyReport, chosen: ReportFormat, signatures: Iterable[Signature] = ()) -> bytes:
     """Return a report's file, the same bytes for the same report.
 
@@ -160,23 +138,17 @@ def render_report(report: StudyReport, chosen: ReportFormat, signatures: Iterabl
     """
     if chosen is ReportFormat.JSON:
         return canonical_json(report)
-    if chosen is ReportFormat.HTML:
-        return html_document(report, signatures).encode()
-    return pdf_document(report, signatures)
+    document = report_document(report, signatures)
+    return write_html(document).encode() if chosen is ReportFormat.HTML else write_pdf(document)
 
 
 def write_report(
     report: StudyReport, folder: Path, formats: Iterable[ReportFormat], signatures: Iterable[Signature] = ()
-) -> tuple[ReportFile, ...]:
+) -> None:
     """Write a report as ``report.json``, ``report.html``, ``report.pdf``, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     signed = tuple(signatures)
-    written = []
     for chosen in dict.fromkeys(formats):
-        content = render_report(report, chosen, signed)
-        path = folder / f"report.{chosen.value}"
-        part = folder / f".{path.name}.part"
-        part.write_bytes(content)
-        part.replace(path)
-        written.append(ReportFile(path, chosen, len(content), hashlib.sha256(content).hexdigest()))
-    return tuple(written)
+        part = folder / f".report.{chosen.value}.part"
+        part.write_bytes(render_report(report, chosen, signed))
+        part.replace(folder / f"report.{chosen.value}")

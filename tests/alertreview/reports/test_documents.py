@@ -1,8 +1,10 @@
 """The report as files: JSON that is the report, HTML that stands alone, PDF; hidden, signed, and with hostile names."""
 
 import dataclasses
+import hashlib
 import json
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
@@ -11,7 +13,7 @@ import pytest
 from alertreview.reports.blocks import Bullets, Cards, Figure, Paragraph, Table
 from alertreview.reports.checklists import checklist_items
 from alertreview.reports.content import report_document
-from alertreview.reports.documents import ReportFormat, html_document, pdf_document, write_report
+from alertreview.reports.documents import ReportFormat, render_report, write_report
 from alertreview.reports.signing import Signature, canonical_json, content_hash
 from core.errors import InvalidInputError
 from core.kinds import Kind
@@ -44,6 +46,14 @@ def panel(study) -> StudyReport:
 def thin(study) -> StudyReport:
     """A report in which hardly anything can be computed."""
     return study_report(dataclasses.replace(study, votes=study.votes.iloc[:0]))
+
+
+def html_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> str:
+    return render_report(report, ReportFormat.HTML, signatures).decode()
+
+
+def pdf_document(report: StudyReport) -> bytes:
+    return render_report(report, ReportFormat.PDF)
 
 
 class Tags(HTMLParser):
@@ -195,11 +205,10 @@ class TestJson:
         assert StudyReport.from_dict(json.loads(canonical_json(report))) == report
 
     def test_files_are_whole_and_named(self, report, tmp_path):
-        files = write_report(report, tmp_path, list(ReportFormat))
-        assert [f.path.name for f in files] == ["report.json", "report.html", "report.pdf"]
-        assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f.path.name for f in files)
-        assert all(f.path.stat().st_size == f.n_bytes for f in files)
-        assert files[0].sha256 == content_hash(report)
+        write_report(report, tmp_path, list(ReportFormat))
+        written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        assert written == {f"report.{one.value}": render_report(report, one) for one in ReportFormat}
+        assert hashlib.sha256(written["report.json"]).hexdigest() == content_hash(report)
 
 
 class TestSignature:
