@@ -125,8 +125,8 @@ class AuditTrail(Repository):
 
     def head(self) -> str:
         """Return the hash of the last row."""
-        statement = sa.select(AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
-        return self._run(statement).scalar_one_or_none() or GENESIS
+        last = self._run(_LAST).one_or_none()
+        return last.hash if last else GENESIS
 
     def step_back(self) -> StepBack | None:
         """Return the row that is dated farthest before the row in front of it, None if none is."""

@@ -163,8 +163,6 @@ def _driver_execute(connection: Connection, pragma: str) -> None:
 
 Layout = dict[str, frozenset[str]]
 """Columns of each table."""
-_OWN = "alembic_version"
-"""Alembic's own table; it is empty at the very bottom."""
 
 
 def downgrade(engine: Engine, name: str, revision: str, *, discard: bool = False) -> list[str]:
@@ -221,7 +219,7 @@ def _losses(connection: Connection, before: Layout, revision: str) -> list[str]:
     lost = [
         f"{n} {'row' if n == 1 else 'rows'} of table {table}"
         for table, n in sorted(fewer.items())
-        if n and table != _OWN
+        if n and table != _REVISION_TABLE  # empty at the very bottom
     ]
     for table, columns in gone.items():
         kept = _digests(connection, table, columns)

@@ -123,7 +123,7 @@ class _FormatName(click.ParamType):  # type: ignore[type-arg]  # generic only si
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command SOURCE as a path or a URL, with ``--schema``, and ``--format``: told from SOURCE if left out."""
+    """Return a command with SOURCE, a path or a URL, ``--schema``, and ``--format``: told from SOURCE if left out."""
 
     @log_the_unforeseen
     @functools.wraps(command)

@@ -25,7 +25,7 @@ def reproduce() -> None:
 
 
 def experiment_options(runs: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a command the options of an experiment, with its usual number of runs."""
+    """Return a decorator for the options of an experiment, with its usual number of runs."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         command = log_the_unforeseen(command)

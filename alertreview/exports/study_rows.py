@@ -14,12 +14,7 @@ import pyarrow.parquet as pq
 
 from alertreview.exports.schema import TableSchema, table_schema
 from core.errors import InvalidInputError
-from core.statistics.consensus import (
-    UNUSUAL_OR_RELEVANT,
-    adjudicated_label,
-    dawid_skene,
-    positive_votes,
-)
+from core.statistics.consensus import UNUSUAL_OR_RELEVANT, adjudicated_label, dawid_skene, positive_votes
 from core.statistics.estimate import Estimate
 from core.studies.make_report import case_states, majority_labels
 from core.studies.report import AgreementFigures, PairAgreement, StudyReport, SubgroupDifference, SubgroupReport

@@ -19,13 +19,7 @@ from alertreview.records.catalogue import WHERE, other_parameters
 from alertreview.records.snapshots import Snapshot
 from alertreview.scoring.publish import ScoredImport, last_import, write_run
 from alertreview.scoring.resume import ScoringRequest
-from alertreview.scoring.score_site import (
-    SHARED_NEEDS_TIME,
-    ScoringOutcome,
-    StoredPast,
-    outcome_of,
-    refuse_published,
-)
+from alertreview.scoring.score_site import SHARED_NEEDS_TIME, ScoringOutcome, StoredPast, outcome_of, refuse_published
 from alertreview.scoring.splits import LEARNED_FROM, LEFT_OUT, FoldOfRow
 from alertreview.scoring.stored_past import StoredModel, feature_keys, open_model
 from alertreview.settings import Progress, Settings

@@ -37,8 +37,7 @@ class SoftHAD(BaseEstimator):
         k of the graph, at most the number of nodes less one.
     length_scale : {"local", "paper", "precomputed"} or positive float
         See `core.graph.similarity.knn_similarity`. With "precomputed", `X` is the similarity of instances (rows) to
-        past
-        instances (columns) instead of features.
+        past instances (columns) instead of features.
     label_weight : float
         c_l, trust in the labels given. With all labels trusted alike only c_l + gamma_g orders the scores.
     regularization : float

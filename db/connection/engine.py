@@ -123,7 +123,7 @@ class Turns:
             return False
 
     def give(self) -> None:
-        """Release the lock."""
+        """Pass the turn to whoever has waited for it longest."""
         with self._mutex:
             if self._waiting:
                 self._waiting.popleft().set()
@@ -173,15 +173,13 @@ class QueuedConnection(sqlite3.Connection):
             self.give_turn()
 
     def end_turn(self) -> None:
-        """Release the lock, and wait for the disk again from now on."""
-        turns, self.turns = self.turns, None
-        if turns is not None:
-            turns.give()
+        """Pass the turn on, and wait for the disk again from now on."""
+        self.give_turn()
         if not self.waits:
             self.wait_for_disk(True)
 
     def give_turn(self) -> None:
-        """Release the lock, if this connection holds it."""
+        """Pass the turn on, if this connection has it."""
         turns, self.turns = self.turns, None
         if turns is not None:
             turns.give()

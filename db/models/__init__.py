@@ -57,13 +57,4 @@ from db.models.studies import (
     StudyCase,
     StudyReader,
 )
-from db.models.triage import (
-    DecisionKey,
-    OwnedView,
-    SavedView,
-    SignedAct,
-    SignedNote,
-    Triage,
-    TriageAct,
-    TriageNote,
-)
+from db.models.triage import DecisionKey, OwnedView, SavedView, SignedAct, SignedNote, Triage, TriageAct, TriageNote

@@ -6,14 +6,7 @@ it. Names of values end in `_` where a column has the same name.
 
 from functools import cache
 
-from sqlalchemy import (
-    ColumnElement,
-    Update,
-    and_,
-    literal_column,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Update, and_, literal_column, select, update
 
 from db.models import (
     Assignment,
