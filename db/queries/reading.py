@@ -99,7 +99,7 @@ class Repository:
         return key[0]
 
     def _insert_all(self, records: Iterable[Record]) -> None:
-        """Insert records of one table whose keys are given; the next audit row seals what they belong to."""
+        """Insert records of one table at once; the next audit row seals what they belong to, which they name."""
         listed = list(records)
         if listed:
             model, rows = type(listed[0]), [stored_values(record) for record in listed]

@@ -56,10 +56,11 @@ class Cases(Repository):
 
     def add(self, study_id: StudyId, first_number: int, cases: Iterable[StudyCase], n_slots: int) -> list[CaseId]:
         """Add cases with their free slots; return their ids in the given order."""
-        case_ids: list[CaseId] = [
-            self._insert(replace(case, study_id=study_id, number=number))
-            for number, case in enumerate(cases, start=first_number)
-        ]
+        self._insert_all(
+            replace(case, study_id=study_id, number=number) for number, case in enumerate(cases, start=first_number)
+        )
+        added = select(StudyCase.id).where(StudyCase.study_id == study_id, StudyCase.number >= first_number)
+        case_ids = list(self._run(added.order_by(StudyCase.number)).scalars())
         slots = [{"case_id": case_id, "slot": slot} for case_id in case_ids for slot in range(1, n_slots + 1)]
         if slots:
             self._connection.execute(insert(Assignment), slots)
