@@ -147,7 +147,9 @@ class Database:
         """
         file = sqlite_file(self._url)
         if file is not None and not file.exists():
-            raise StoreError(f"There is no database at {self.name}. Run 'alertreview init' to make it.")
+            raise StoreError(
+                f"There is no database at {self.name}. Run 'alertreview init' with the same --home or --database."
+            )
         with readable_errors(), self._engine.connect().execution_options(readonly=True) as connection:
             schema.check(connection, self.name)
 

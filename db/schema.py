@@ -96,11 +96,11 @@ def check(connection: Connection, name: str) -> None:
     state = look(connection)
     refuse_foreign(state, name)
     if state.revision is None:
-        raise StoreError(f"The database {name} is empty. Run 'alertreview init' to make its tables.")
+        raise StoreError(f"The database {name} is empty. Run 'alertreview init' with the same --home or --database.")
     if state.revision != head():
         raise StoreError(
             f"The database {name} has schema {state.revision}, this version of alertreview needs {head()}. "
-            "Run 'alertreview init' to upgrade it; a backup is made first, and nothing in it gets lost."
+            "Run 'alertreview init' with the same --home or --database to upgrade it; a backup is made first."
         )
 
 

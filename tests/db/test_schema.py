@@ -73,7 +73,7 @@ def test_an_upgraded_site_of_the_first_release_and_a_new_one_have_the_same_schem
     kind = "sqlite" if old.has_one_writer else "postgresql"
     new: Database = request.getfixturevalue(f"{kind}_database")
     released = described(old)
-    with pytest.raises(StoreError, match=rf"has schema 0007.*needs {schema.head()}.*alertreview init"):
+    with pytest.raises(StoreError, match=rf"has schema 0007.*needs {schema.head()}.*init.*same --home"):
         old.check()
     old.upgrade()
     old.check()
@@ -195,14 +195,17 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path)
 
 
 def test_a_missing_database_is_not_made_by_looking_for_it(tmp_path: Path) -> None:
-    with opened(tmp_path / "none.db") as database, pytest.raises(StoreError, match=r"no database at .*none\.db.*init"):
+    with (
+        opened(tmp_path / "none.db") as database,
+        pytest.raises(StoreError, match=r"no database at .*none\.db.*init.*same --home"),
+    ):
         database.check()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_empty_database_says_how_to_fill_it(tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
-    with opened(tmp_path / "empty.db") as database, pytest.raises(StoreError, match=r"is empty.*alertreview init"):
+    with opened(tmp_path / "empty.db") as database, pytest.raises(StoreError, match=r"is empty.*init.*same --home"):
         database.check()
 
 

@@ -239,7 +239,7 @@ def test_a_store_that_cannot_be_opened_gives_a_sentence_and_no_page(browser: Cal
     class Broken:
         @property
         def sessions(self) -> object:
-            raise StoreError("There is no database at here. Run 'alertreview init' to make it.")
+            raise StoreError("There is no database at here. Run 'alertreview init' with the same --home.")
 
     answer = browser(site=Broken()).get("/")
     assert answer.status_code == 503
