@@ -82,7 +82,10 @@ def build_parts(
     report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
     report = replace(report, words=_words(built.tasks, state.tasks.decided_by, mapping))
     progress("checks", 1.0)
-    findings = [*counts.findings, *_findings(report), _crowded(built.instances), *state.checks.midnights()]
+    findings = [*counts.findings, *_findings(report), _crowded(built.instances)]
+    # What the source spells as a date need not be guessed from the midnights.
+    told = {each.name for each in counts.findings if each.name == "some_dates" and each.count}
+    findings += [each for each in state.checks.midnights() if each.name not in told]
     if not mapping.calendar_is_shifted:
         findings.append(uneven_days(built.instances["snapshot_at"]))
     findings += [_unnamed(built.tasks), _alike(built.tasks)]

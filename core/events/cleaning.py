@@ -11,7 +11,7 @@ import pandas as pd
 from core.events.code_book import CodeBook, Subjects, ranked
 from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, TOO_OLD, doubted
 from core.events.mapping import SiteMapping
-from core.events.orders import settle_orders
+from core.events.orders import Orders, settle_orders
 from core.events.parts import EventStream, Spill, Vocabulary
 from core.events.plausibility import Finding
 from core.events.series import SeriesSet, distinct, first_of_each, lexical_order
@@ -127,6 +127,8 @@ _EXAMPLES = 3
 """Rows named for each doubt."""
 _CALLED_OFF_WITHIN = 24 * 3600
 """A cancellation is that of the item's last unanswered order, if that is no older."""
+_ENOUGH_ORDERS, _PARTS_TO_LOOK_AT = 5, 5
+"""So many orders tell that an item is ordered once; so many parts are looked at for them."""
 _MOST_PARTS = 400
 """As many files may be open at a time."""
 
@@ -176,6 +178,7 @@ class Settling:
         self._vocabulary = Vocabulary(items, all_units, all_texts, all_names, name_of_item, [])
         self._asked = np.zeros((len(EventKind), len(items)), dtype=bool)
         self._shares = OrderShares(len(items))
+        self._is_ordered_once = np.zeros(len(items), dtype=bool)
         self._calls_off = np.array(
             [0 if each.calls_off is None else 2 if each.is_order_row else 1 for each in found], dtype=np.int8
         )
@@ -184,7 +187,7 @@ class Settling:
         self.n_values = self.n_orders = self.n_open_orders = self.n_turned_orders = 0
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
-        self._scales = ValueScales(len(items))
+        self._scales = ValueScales()
         self._is_respelled = np.array(
             [unit != " ".join(raw.split()) and unit != "" for unit, raw in zip(of_column, units, strict=True)]
         )
@@ -200,6 +203,7 @@ class Settling:
         """
         self._deal(arrived, n_chunks, spill, rows_per_part)
         n_parts = len(self._vocabulary.patients)
+        self._find_ordered_once(spill, n_parts)
         for part in range(n_parts):
             self._replace(spill, part, self._looked_at(spill.read(part)))
         for part in range(n_parts):
@@ -267,24 +271,11 @@ class Settling:
 
     def _without_duplicates(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Take out rows that repeat another exactly, and orders stopped in the minute of their start."""
-        codes, hashes, order = (rows.pop(name).to_numpy() for name in ("code", "hash", "order"))
-        kind, item = self._kind_of_code[codes], self._item_of_code[codes]
-        courses = [each.record for each in Kind if each.record.stop]
-        starts = among(kind, [record.order for record in courses]) & (self._calls_off[codes] == 0)
-        course = np.flatnonzero(starts | among(kind, [record.stop for record in courses if record.stop]))
+        course, found = self._orders(rows)
+        codes, hashes, _ = (rows.pop(name).to_numpy() for name in ("code", "hash", "order"))
         others = first_of_each(hashes)
         others[course] = False
-        family = np.array([list(Kind).index(KIND_OF_EVENT[each]) if each in KIND_OF_EVENT else 0 for each in EventKind])
-        series = (rows["patient"].to_numpy().astype(np.int64) * len(self._vocabulary.items) + item) * len(Kind)
         when = seconds(rows["time"])
-        found = settle_orders(
-            (series + family[kind])[course],
-            when[course],
-            starts[course],
-            order[course],
-            hashes[course].view(np.int64),
-            among(kind, self._mapping.day_level)[course],
-        )
         self.called_off.update(codes[course[found.called_off]].tolist())
         self.n_orders, self.n_open_orders = self.n_orders + found.n_orders, self.n_open_orders + found.n_open
         self.n_turned_orders += found.n_turned
@@ -301,6 +292,37 @@ class Settling:
             times[moved] = time[moved].astype("datetime64[s]")
             kept[name] = times
         return kept
+
+    def _orders(self, rows: pd.DataFrame) -> tuple[npt.NDArray[np.int64], Orders]:
+        """Return the places of starts and stops, and which of these are orders."""
+        codes = rows["code"].to_numpy()
+        kind = self._kind_of_code[codes]
+        courses = [each.record for each in Kind if each.record.stop]
+        starts = among(kind, [record.order for record in courses]) & (self._calls_off[codes] == 0)
+        course = np.flatnonzero(starts | among(kind, [record.stop for record in courses if record.stop]))
+        mine, kind, item = rows.iloc[course], kind[course], self._item_of_code[codes[course]]
+        family = np.array([list(Kind).index(KIND_OF_EVENT[each]) if each in KIND_OF_EVENT else 0 for each in EventKind])
+        series = mine["patient"].to_numpy().astype(np.int64) * len(self._vocabulary.items) + item
+        return course, settle_orders(
+            series * len(Kind) + family[kind],
+            seconds(mine["time"]),
+            starts[course],
+            mine["order"].to_numpy(),
+            mine["hash"].to_numpy().view(np.int64),
+            among(kind, self._mapping.day_level) | self._is_ordered_once[item],
+        )
+
+    def _find_ordered_once(self, spill: Spill, n_parts: int) -> None:
+        """Mark the items most of whose orders end in the minute of their start: of one dose, not called off."""
+        n_short, n_stops = np.zeros((2, len(self._is_ordered_once)), dtype=np.int64)
+        for part in range(min(n_parts, _PARTS_TO_LOOK_AT)):
+            rows = spill.read(part, ["patient", "time", "code", "hash", "order"])
+            course, found = self._orders(rows)
+            for n, places in ((n_short, found.called_off), (n_stops, found.rows)):
+                codes = rows["code"].to_numpy()[course[places]]
+                is_stop = among(self._kind_of_code[codes], [each.record.stop for each in Kind if each.record.stop])
+                n += np.bincount(self._item_of_code[codes[is_stop]], minlength=len(n))
+        self._is_ordered_once = (n_short >= _ENOUGH_ORDERS) & (n_short > n_stops)
 
     def _without_doubted(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Set aside events whose time cannot be; note their codes, and where a few of them stand."""
@@ -343,29 +365,37 @@ class Settling:
         """Count the pairs of patient and drug with an order that nobody gave, and all with an order."""
         return self._shares.ungiven(Kind.MEDICATION)
 
+    def _names_of(self, is_meant: npt.NDArray[np.bool_]) -> list[str]:
+        """Return the names of the items that are marked, sorted."""
+        names = self._vocabulary.names
+        return sorted(names[self._vocabulary.name_of_item[item]] for item in np.flatnonzero(is_meant))
+
     def stray_orders(self) -> tuple[str, ...]:
         """Return the names of items that some patients have an order of, but most only a dose or result."""
-        names = self._vocabulary.names
         return tuple(
-            names[self._vocabulary.name_of_item[item]]
+            name
             for kind in Kind
             if self._mapping.decision_source(kind) == "auto"
-            for item in np.flatnonzero(self._shares.has_orders(kind) & ~self._shares.orders_decide(kind))
+            for name in self._names_of(self._shares.has_orders(kind) & ~self._shares.orders_decide(kind))
         )
 
     def remarks(self) -> tuple[str, ...]:
-        """Say what was done without orders where the mapping lets orders alone decide."""
+        """Say what was done without orders where the mapping lets orders alone decide, and what is ordered once."""
         out = []
         for kind in Kind:
-            done = np.flatnonzero(self._shares.mostly_without_order(kind))
-            if len(done) and kind.record.setting and self._mapping.decision_source(kind) == "order":
-                names = sorted(self._vocabulary.names[self._vocabulary.name_of_item[item]] for item in done)
-                shown = ", ".join(names[:3]) + (", ..." if names[3:] else "")
+            names = self._names_of(self._shares.mostly_without_order(kind))
+            if names and kind.record.setting and self._mapping.decision_source(kind) == "order":
                 out.append(
-                    f"{counted(len(names), kind.words.item)} ({shown}): of "
+                    f"{counted(len(names), kind.words.item)} ({_first(names)}): of "
                     f"most patients for whom it was done there is no order. {kind.record.setting} in the mapping lets "
                     "orders alone decide; with auto, what was done decides for these."
                 )
+        once = self._names_of(self._is_ordered_once)
+        if once:
+            out.append(
+                f"{_first(once)}: most orders end in the minute in which they start. They count as ordered once, not "
+                "as called off."
+            )
         return tuple(out)
 
     def _without_called_off(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -433,6 +463,10 @@ class Settling:
         delay = (known_at - time).view(np.int64)
         order = lexical_order(patient, time.view(np.int64), delay, kind, item, unit, value, text)
         return _taken(rows, order)
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if names[3:] else "")
 
 
 class OrderShares:

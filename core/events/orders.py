@@ -59,14 +59,14 @@ def settle_orders(
     is_start: BoolArray,
     order: IntArray,
     row: IntArray,
-    is_date: BoolArray | None = None,
+    ends_at_once: BoolArray,
 ) -> Orders:
     """Settle which rows are orders and which the same again.
 
     Where rows name their order, equal rows are one. Where they do not, equal stops are as many as there are orders to
     end, and equal starts as many as there are stops that need them; a source that repeats every row says so once.
-    `order` is 0 where the source tells none; `row` is equal for rows that are equal in the source; `is_date` marks what
-    is a day, as midnight is.
+    `order` is 0 where the source tells none; `row` is equal for rows that are equal in the source; `ends_at_once` marks
+    what a stop in the minute of the start does not call off.
     """
     kept = np.flatnonzero(first_of_each(row))
     named = kept[order[kept] != 0]
@@ -80,8 +80,7 @@ def settle_orders(
     begins = is_start[places] & (partner >= 0)
     length = np.where(begins, when[np.maximum(partner, 0)] - when, _DAY)
     # Of a start and a stop that are dates nothing says that they are the same minute.
-    dated = (when % _DAY == 0) | (is_date[places] if is_date is not None else False)
-    short = begins & (when // _MINUTE == (when + length) // _MINUTE) & ~dated
+    short = begins & (when // _MINUTE == (when + length) // _MINUTE) & (when % _DAY != 0) & ~ends_at_once[places]
     turned = begins & _is_turned(places, time, when, partner)
     short &= ~turned
     gone = short.copy()
@@ -109,14 +108,18 @@ def _copies(series: IntArray, is_start: BoolArray, row: IntArray, places: IntArr
 def _one_stop(
     places: IntArray, when: IntArray, key: IntArray, is_start: BoolArray, order: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Keep the last stop of an order with a name and one start, no earlier than the start."""
+    """Keep the last stop of an order with a name and one start, no earlier than the start.
+
+    A stop at midnight of the day of the start is a date: the order ends with that day.
+    """
     starts = is_start[places]
     n_starts = np.bincount(key[starts], minlength=int(key.max(initial=-1)) + 1)
     single = (order[places] != 0) & (n_starts[key] == 1)
     begun = np.zeros(len(n_starts), dtype=np.int64)
     begun[key[starts]] = when[starts]
     stops = single & ~starts
-    when[stops] = np.maximum(when[stops], begun[key[stops]])
+    start = begun[key[stops]]
+    when[stops] = np.where(_is_day_of(when[stops], start), when[stops] + _DAY, np.maximum(when[stops], start))
     last = np.full(len(n_starts), np.iinfo(np.int64).min)
     np.maximum.at(last, key[stops], when[stops])
     keep = ~stops | (when == last[key])
@@ -127,5 +130,11 @@ def _one_stop(
 
 def _is_turned(places: IntArray, time: IntArray, when: IntArray, partner: IntArray) -> BoolArray:
     """Mark starts whose stop stood before them in the source."""
-    stop = np.maximum(partner, 0)
-    return np.asarray((partner >= 0) & (time[places[stop]] != when[stop]), dtype=bool)
+    stop = time[places[np.maximum(partner, 0)]]
+    moved = (partner >= 0) & (stop != when[np.maximum(partner, 0)])
+    return np.asarray(moved & ~_is_day_of(stop, time[places]), dtype=bool)
+
+
+def _is_day_of(date: IntArray, time: IntArray) -> BoolArray:
+    """Mark midnights before a later time of their day."""
+    return np.asarray((date % _DAY == 0) & (date < time) & (time < date + _DAY), dtype=bool)

@@ -32,6 +32,7 @@ _MOST_WORDS = 20
 _OF_EVENTS = ("subject", "time", "known_at", "value", "text", "unit", "stay", "order")
 """Columns of a chunk, beside the code, that events are made of."""
 _ENOUGH_OF_A_FILE = 50
+_FEW_DATES = 5
 ROWS_PER_PART = 400_000
 """Events of the patients that are looked at together: few enough for most arrays to stay in the processor's cache."""
 
@@ -76,6 +77,7 @@ class StreamBuilder:
         self._not_done: Counter[int] = Counter()
         self._unknown_statuses: Counter[str] = Counter()
         self._n_known_late = self._n_known = 0
+        self._n_dates = np.zeros(len(EventKind), dtype=np.int64)
         self._n_timed: Counter[tuple[str, EventKind]] = Counter()
         self._n_midnight: Counter[tuple[str, EventKind]] = Counter()
 
@@ -97,7 +99,8 @@ class StreamBuilder:
 
         It has ``subject`` (int64 or str), ``time`` (datetime64, site time without zone), ``code`` (category or str),
         ``value`` (float) and, where the source has them, ``text`` and ``unit`` (category or str), ``known_at``
-        (datetime64), ``stay`` (int64), ``order`` (int64, 0 for none, or str; rows of one order share it); for facts
+        (datetime64), ``stay`` (int64), ``order`` (int64, 0 for none, or str; rows of one order share it), ``is_date``
+        (bool: the time is a day without a time of day); for facts
         also ``end`` (datetime64), ``dose`` and ``route`` (category or str), ``range_low`` and ``range_high`` (float).
         Its index counts rows from the first of the chunk; ``attrs`` may tell where that is: ``file`` and ``first_row``.
         """
@@ -130,6 +133,9 @@ class StreamBuilder:
             kept = slice(None) if keep.all() else np.flatnonzero(keep)
             mine = chunk[[name for name in _OF_EVENTS if name in chunk]].iloc[kept]
             self._count_midnights(mine["time"].to_numpy(dtype="datetime64[us]"), kinds[kept])
+            if "is_date" in chunk:
+                is_date = chunk["is_date"].to_numpy()[kept]
+                self._n_dates += np.bincount(kinds[kept][is_date], minlength=len(EventKind))
             compact = self._compact(mine, ids[kept], kinds[kept], hashes[kept])
             self._arrived.put(self._n_chunks, compact.assign(row=places[kept]))
             self._n_chunks += 1
@@ -143,6 +149,19 @@ class StreamBuilder:
                 self._n_timed[file, kind] += int(n[kind.number])
                 self._n_midnight[file, kind] += int(n_midnight[kind.number])
 
+    def _some_dates(self) -> Finding:
+        """Count the events that the source dates without a time of day, of kinds of which others have one."""
+        n = Counter[EventKind]()
+        for (_, kind), times in self._n_timed.items():
+            n[kind] += times
+        dated = {kind: int(self._n_dates[kind.number]) for kind in n if kind not in self._without_clock()}
+        mixed = [kind for kind, n_dates in dated.items() if _FEW_DATES <= n_dates < SHARE_OF_DATES * n[kind]]
+        shown = tuple(f"{kind} ({dated[kind] / n[kind]:.0%} without a time of day)" for kind in mixed)
+        return Finding("some_dates", sum(dated[kind] for kind in mixed), n.total(), shown)
+
+    def _without_clock(self) -> tuple[EventKind, ...]:
+        return (*PATIENT_EVENTS, *LABEL_EVENTS, *self._mapping.day_level)
+
     def _dated_files(self) -> Finding:
         """Count the events of files that have dates, where the other files have times of the same kind."""
         of_kind, midnights = Counter[EventKind](), Counter[EventKind]()
@@ -153,7 +172,7 @@ class StreamBuilder:
         dated = [
             (file, kind)
             for (file, kind), n in self._n_timed.items()
-            if file and kind not in (*PATIENT_EVENTS, *LABEL_EVENTS, *self._mapping.day_level)
+            if file and kind not in self._without_clock()
             if n >= _ENOUGH_OF_A_FILE and self._n_midnight[file, kind] >= SHARE_OF_DATES * n
             if midnights[kind] < SHARE_OF_DATES * of_kind[kind]
         ]
@@ -346,6 +365,7 @@ class StreamBuilder:
                 self._unknown_words(),
             ),
             self._dated_files(),
+            self._some_dates(),
             Finding("future_events", settling.n_future, n_events),
             Finding(
                 "respelled",

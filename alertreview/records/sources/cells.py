@@ -161,6 +161,17 @@ def times(
     return pd.Series(values[codes])
 
 
+_LONGEST_DATE = len("2026-02-28")
+
+
+def are_dates(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Mark the cells that are a day without a time of day."""
+    if pa.types.is_string(column.type):
+        is_date = pc.fill_null(pc.less_equal(pc.utf8_length(column), _LONGEST_DATE), False)
+        return np.asarray(is_date.to_numpy(zero_copy_only=False), dtype=bool)
+    return np.full(len(column), pa.types.is_date(column.type))
+
+
 class _Parsed(NamedTuple):
     """Site times, missing where a text is not a time, and what was said of their zones."""
 

@@ -87,6 +87,7 @@ def _chunks(
         chunk: dict[str, object] = {
             "subject": cells.patients(part["patient"], file.name, first_row),
             "time": cells.times(part["time"], mapping, file.name, columns["time"], first_row, zones),
+            "is_date": cells.are_dates(part["time"]),
             "code": cells.texts(part["code"]),
             "value": np.full(batch.num_rows, np.nan),
         }

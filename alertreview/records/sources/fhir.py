@@ -21,8 +21,9 @@ code                                        resource
 ==========================================  ====================================================================
 """
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
@@ -57,15 +58,16 @@ from alertreview.records.sources.fhir_elements import (
     ucum_unit,
     words,
 )
-from alertreview.records.sources.ndjson import JsonObject, is_ndjson, ndjson_files, objects
+from alertreview.records.sources.ndjson import JsonObject, is_ndjson, ndjson_files, objects, repeated
 from alertreview.records.sources.text_tables import TextFile, unread_files
 from core.errors import SourceError
 from core.events.code_book import spelled_for
 from core.events.mapping import SiteMapping
 from core.events.spelling import tidy
+from core.number_texts import counted
 
 _ROWS_PER_CHUNK = 100_000
-_TEXTS = ("code", "text", "unit", "order", "dose", "route")
+_TEXTS = ("code", "text", "unit", "order", "dose", "route", "status")
 _LINES_TO_LOOK_AT = 20_000
 _MANY = 0.05
 _NO_OFFSET = ("", "Z", "+00:00", "-00:00")
@@ -74,9 +76,22 @@ _CLOCK = slice(_DAY + 1, _DAY + 6)
 _SYNTHEA = "https://github.com/synthetichealth/synthea"
 _LOOKED_UP = ("Patient", "Location", "Medication", "Encounter")
 """Resources that others refer to, read before them and in this order."""
+_TIMED = {
+    **dict.fromkeys(("Observation", "MedicationAdministration"), "effectiveDateTime"),
+    **dict.fromkeys(("MedicationRequest", "ServiceRequest"), "authoredOn"),
+}
+"""Where the time of an act stands."""
 _NOT_DONE = frozenset(
     {"cancelled", "draft", "entered-in-error", "not-done", "planned", "preparation", "refuted", "registered", "revoked"}
 )
+_DONE = frozenset(
+    """
+    active amended appended arrived completed corrected ended final finished in-progress on-hold onleave partial
+    preliminary stopped triaged unknown
+    """.split()  # noqa: SIM905
+)
+"""Statuses of FHIR R4 of what was ordered or done; the mapping says what any other status means."""
+_KNOWN = _DONE | _NOT_DONE | {""}
 _NO_ORDER = frozenset({"proposal", "plan", "option"})
 _CATEGORIES = (
     *("laboratory", "vital-signs", "LAB", "MB", "MCB", "108252007", "imaging", "procedure", "survey", "exam"),
@@ -105,6 +120,8 @@ class Row(NamedTuple):
     route: str = ""
     range_low: float = np.nan
     range_high: float = np.nan
+    status: str = ""
+    is_date: bool = False
 
 
 class _Encounter(NamedTuple):
@@ -161,6 +178,7 @@ class _Reader:
         self._zones = Zones()
         self._stays: dict[tuple[str, str, datetime | None], int] = {}
         self._foreign: Counter[str] = Counter()
+        self._former: dict[str, set[tuple[str, int]]] = {}
         self._waiting: list[tuple[str, Row]] = []
         self._files = self._by_type(source)
         self._look_up()
@@ -189,8 +207,17 @@ class _Reader:
 
     def _of_type(self, kind: str, n_lines: int | None = None) -> Iterator[tuple[JsonObject, str]]:
         """Return the resources of a type with file and line; what cannot be understood is refused with both."""
-        for file in self._files.get(kind, ()):
+        files = self._files.get(kind, ())
+        if n_lines is None and kind not in self._former:
+            self._former[kind] = _former_versions(files)
+            if n := len(self._former[kind]):
+                self.remarks.append(
+                    f"{counted(n, 'line')} of {kind} left out: a later version of the same resource follows."
+                )
+        for file in files:
             for line, resource in islice(objects(file), n_lines):
+                if (file.name, line) in self._former.get(kind, ()):
+                    continue
                 where = f"{file.name}: line {line:,}"
                 if resource.get("resourceType") != kind:
                     raise SourceError(
@@ -221,6 +248,9 @@ class _Reader:
             for resource, where in self._of_type(kind, n_lines):
                 with _refusing(where):
                     made = list(convert(resource))
+                    status, is_date = _status(resource), len(text(resource, _TIMED.get(kind, ""))) == _DAY
+                if status not in _KNOWN or is_date:
+                    made = [row._replace(status=status, is_date=is_date) for row in made]
                 yield from made
         yield from self._with_specimens()
         self.findings.extend(self._zones.findings())
@@ -391,7 +421,7 @@ class _Reader:
             end = start + lasts
         instruction = next(iter(instructions), {})
         amount = dose(part(first(instruction, "doseAndRate"), "doseQuantity"))
-        code, order = self._named(f"MEDICATION//ORDER//{drug}", drug), _order(resource)
+        code, order = self._named(f"MEDICATION//ORDER//{drug}", drug), _order(resource, subject, drug, start, end)
         yield Row(subject, start, code, order=order, end=end, dose=amount, route=_name(instruction, "route"))
         if end is not None:
             yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug), order=order)
@@ -403,7 +433,8 @@ class _Reader:
             return
         drug, given = self._drug(resource), part(resource, "dosage")
         start, end = self._effective(resource)
-        code, order = self._named(f"MEDICATION//GIVEN//{drug}//{_name(given, 'method')}", drug), _order(resource)
+        code = self._named(f"MEDICATION//GIVEN//{drug}//{_name(given, 'method')}", drug)
+        order = _order(resource, subject, drug, start, end)
         yield Row(
             subject, start, code, order=order, end=end, dose=dose(part(given, "dose")), route=_name(given, "route")
         )
@@ -573,6 +604,26 @@ class _Reader:
         self._waiting.clear()
 
 
+def _former_versions(files: Sequence[TextFile]) -> set[tuple[str, int]]:
+    """Return file and line of the resources of a type of which another line holds a later version.
+
+    Lines that are equal, and resources of several patients, are no versions of each other.
+    """
+    versions: dict[str, list[tuple[tuple[int, str, int], int, tuple[str, int]]]] = {}
+    for name, line, resource in repeated(files):
+        meta = part(resource, "meta")
+        number, updated = text(meta, "versionId"), text(meta, "lastUpdated")
+        if number or updated:
+            of = f"{name_in(resource)} {reference(resource, 'subject')} {reference(resource, 'patient')}"
+            rank = (int(number) if number.isdecimal() else 0, updated, len(versions.get(of, ())))
+            versions.setdefault(of, []).append((rank, hash(json.dumps(resource, sort_keys=True)), (name, line)))
+    former: set[tuple[str, int]] = set()
+    for each in versions.values():
+        last = max(each)
+        former.update(place for _, said, place in each if said != last[1])
+    return former
+
+
 @contextmanager
 def _refusing(where: str) -> Iterator[None]:
     """Raise an error that names file and line where an element is wrong."""
@@ -582,10 +633,9 @@ def _refusing(where: str) -> Iterator[None]:
         raise SourceError(f"{where}: {error}. {_ADVICE}") from None
 
 
-def _order(resource: JsonObject) -> str:
-    """Return the identity of a drug order, which its beginning and its end share; "" without an id."""
-    identifier = name_in(resource)
-    return f"{resource['resourceType']}/{identifier}" if identifier else ""
+def _order(resource: JsonObject, *said: object) -> str:
+    """Return the identity of a drug order, which its beginning and its end share: its id, or what it says."""
+    return "/".join(map(str, (resource["resourceType"], name_in(resource) or said)))
 
 
 def _status(resource: JsonObject) -> str:

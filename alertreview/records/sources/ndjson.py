@@ -1,11 +1,16 @@
 """Files with one JSON object a line (ndjson), plain, gzipped or in a zip archive; errors name line and place."""
 
 import json
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
+
+import numpy as np
 
 from alertreview.records.sources.text_tables import TextFile, text_files
 from core.errors import SourceError
@@ -15,6 +20,7 @@ JsonObject = dict[str, Any]
 _ENDINGS = (".ndjson", ".jsonl")
 _MAX_LINE_BYTES = 64 << 20
 _MOST_EMPTY_LINES = 100_000
+_ID = re.compile(rb'"id"\s*:\s*"([^"]*)"')
 _ADVICE = "Export the file again."
 
 
@@ -63,6 +69,30 @@ def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
             f"{file.name}: cannot be read after line {number:,} ({type(error).__name__}); it is cut short or damaged. "
             "Copy it again from its origin."
         ) from None
+
+
+def repeated(files: Sequence[TextFile]) -> Iterator[tuple[str, int, JsonObject]]:
+    """Yield the objects whose ``id`` other lines have as well, with file and line.
+
+    Lines are compared by the first ``id`` in them, without reading the rest: an export of today has each once.
+    """
+    ids = array("q")
+    for file in files:
+        ids.extend(hash(found[1]) for found in map(_ID.search, _lines(file)) if found)
+    once, counts = np.unique(np.frombuffer(ids, dtype=np.int64), return_counts=True)
+    wanted = frozenset(once[counts > 1].tolist())
+    for file in files if wanted else ():
+        for number, line in enumerate(_lines(file), 1):
+            found = _ID.search(line)
+            if found and hash(found[1]) in wanted:
+                yield file.name, number, _parsed(line, file.name, number)
+
+
+def _lines(file: TextFile) -> Iterator[bytes]:
+    """Yield lines up to where the file ends or is damaged; `objects` says so."""
+    with suppress(OSError, EOFError, zipfile.BadZipFile, zlib.error), file.opener() as stream:
+        while line := stream.readline(_MAX_LINE_BYTES):
+            yield line
 
 
 def _parsed(line: bytes, name: str, number: int) -> JsonObject:

@@ -8,7 +8,8 @@ code                                    row
 ``VISIT//9201//ZERO_LENGTH``            visit that ends when it begins
 ``CARE_SITE//Cardiology``               arrival on a care site (visit_occurrence, visit_detail)
 ``MEASUREMENT//3000483//mg/dL``         measurement: concept, or source value where the concept is 0; unit
-``DRUG//32838//START//40166274``        drug exposure: type, concept or source value (``//STOP//``: its end)
+``DRUG//32838//START//40166274``        drug exposure: type, concept or source value (``//STOP//``: its end, or where
+                                        ``days_supply`` ends)
 ``CONDITION//32890//4112343``           condition: status concept (0: none), concept or source value
 ``PROCEDURE//4203722``                  procedure: concept or source value
 ``ALLERGY//4220372``                    observation that is named after an allergy: the substance where the observation
@@ -17,6 +18,9 @@ code                                    row
 ``GENDER//8507``, ``MEDS_BIRTH``        person
 ``MEDS_DEATH``                          death
 ======================================  ==========================================================================
+
+A source value stands where the concept is 0; the concept of the source stands where there is no value either, or where
+one value is that of several concepts in two vocabularies.
 """
 
 import re
@@ -34,22 +38,32 @@ import pyarrow.compute as pc
 from alertreview.records.sources import cells
 from alertreview.records.sources.base import Format, Source, row_identity
 from alertreview.records.sources.omop_duckdb import DuckTables, is_duckdb
-from alertreview.records.sources.omop_tables import CsvTables, SqlTables, Tables, database_url, required, table_of
+from alertreview.records.sources.omop_tables import (
+    CsvTables,
+    ParquetTables,
+    SqlTables,
+    Tables,
+    database_url,
+    parquet_tables,
+    required,
+    table_of,
+)
 from alertreview.records.sources.text_tables import text_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
 
 _COLUMNS = {
-    "person": "person_id gender_concept_id birth_datetime year_of_birth month_of_birth day_of_birth",
+    "person": "person_id gender_concept_id gender_source_value birth_datetime year_of_birth month_of_birth "
+    "day_of_birth",
     "visit_occurrence": "person_id visit_concept_id visit_start_datetime visit_start_date "
     "visit_end_datetime visit_end_date care_site_id",
     "visit_detail": "person_id visit_detail_start_datetime visit_detail_start_date care_site_id",
-    "measurement": "person_id measurement_concept_id measurement_source_value measurement_datetime measurement_date "
-    "measurement_time value_as_number value_as_concept_id value_source_value unit_source_value unit_concept_id "
-    "range_low range_high",
-    "drug_exposure": "person_id drug_exposure_id drug_concept_id drug_source_value drug_type_concept_id "
-    "drug_exposure_start_datetime drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date "
-    "quantity dose_unit_source_value route_source_value stop_reason",
+    "measurement": "person_id measurement_concept_id measurement_source_value measurement_source_concept_id "
+    "measurement_datetime measurement_date measurement_time value_as_number value_as_concept_id value_source_value "
+    "unit_source_value unit_concept_id range_low range_high",
+    "drug_exposure": "person_id drug_exposure_id drug_concept_id drug_source_value drug_source_concept_id "
+    "drug_type_concept_id drug_exposure_start_datetime drug_exposure_start_date drug_exposure_end_datetime "
+    "drug_exposure_end_date days_supply quantity dose_unit_source_value route_source_value stop_reason",
     "condition_occurrence": "person_id condition_concept_id condition_source_value condition_status_concept_id "
     "condition_start_datetime condition_start_date condition_end_datetime condition_end_date",
     "procedure_occurrence": "person_id procedure_concept_id procedure_source_value procedure_datetime procedure_date",
@@ -74,14 +88,19 @@ _ANY_ALLERGY = re.compile(
 )
 """Allergies whose substance stands in the value."""
 _N_BATCHES_TO_LOOK_AT = 3
+_MOST_DAYS = 366
+_SOURCE_CODED = {"measurement": "measurement", "drug_exposure": "drug"}
+"""Tables whose source values are looked at, with the beginning of their columns' names."""
 _DECIDE = {"measurement": "labs", "drug_exposure": "drugs"}
 """Tables without which a kind of decision is missing."""
 
 
 def open_tables(source: Path | str, schema: str | None) -> Tables:
-    """Open a CDM: a folder or zip archive of CSV files, SQLite or DuckDB file, or a SQLAlchemy URL."""
+    """Open a CDM: a folder or zip archive of CSV files, folder of Parquet, SQLite or DuckDB file, or SQLAlchemy URL."""
     if isinstance(source, Path) and is_duckdb(source):
         return DuckTables(source, schema)
+    if isinstance(source, Path) and "person" in parquet_tables(source):
+        return ParquetTables(source)
     url = source if isinstance(source, str) and "://" in source else database_url(Path(source))
     return SqlTables(url, schema) if url else CsvTables(Path(source))
 
@@ -134,10 +153,10 @@ class _Reader:
         self._care_sites = _names_by_id(
             tables, "care_site", "care_site_id", ["care_site_name", "care_site_source_value"]
         )
-        units = _names_by_id(
+        self._units = _names_by_id(
             tables, "concept", "concept_id", ["concept_code"], only=self._ids("measurement", "unit_concept_id")
         )
-        self._units = units
+        self._shared = {stem: self._shared_values(table, stem) for table, stem in _SOURCE_CODED.items()}
 
     def chunks(self, n_batches: int | None) -> Iterator[pd.DataFrame]:
         """Yield rows of all tables; of each table at most `n_batches` batches."""
@@ -177,9 +196,26 @@ class _Reader:
             out.update(np.unique(rows.ids(column)).tolist())
         return out
 
+    def _shared_values(self, table: str, stem: str) -> set[str]:
+        """Return the source values that stand for several concepts of the source where there is no standard one."""
+        columns = [f"{stem}_concept_id", f"{stem}_source_value", f"{stem}_source_concept_id"]
+        if not {columns[1], columns[2]} <= self._tables.columns(table):
+            return set()
+        meant: dict[str, set[int]] = {}
+        present = [name for name in columns if name in self._tables.columns(table)]
+        for first_row, batch in self._tables.batches(table, present):
+            rows = _Rows(batch, self._tables.where(table), first_row, self._mapping, self._zones)
+            mine = ~rows.is_known(columns[0]) & rows.is_known(columns[2])
+            if mine.any():
+                pairs = pd.DataFrame({"text": rows.text(columns[1])[mine], "id": rows.ids(columns[2])[mine]})
+                for text, number in pairs.drop_duplicates().itertuples(index=False):
+                    meant.setdefault(text, set()).add(number)
+        return {text for text, numbers in meant.items() if len(numbers) > 1}
+
     def _person(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         subject = rows.subject()
-        yield _chunk(subject, rows.no_times(), _joined("GENDER//", rows.ids("gender_concept_id")))
+        sex = self._key(rows, "gender_concept_id")
+        yield _chunk(subject, rows.no_times(), "GENDER//" + sex.where(sex != "", "0"))
         yield _chunk(subject, rows.birth(), _same("MEDS_BIRTH", rows.n))
 
     def _visits(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
@@ -215,15 +251,17 @@ class _Reader:
         unit = unit.where(unit != "", _looked_up(rows.ids("unit_concept_id"), self._units))
         key, title = self._key(rows, "measurement_concept_id"), self._title(rows, "measurement_concept_id")
         subject, time = rows.subject(), rows.time("measurement")
-        chunk = _chunk(subject, time, "MEASUREMENT//" + key + "//" + unit)
+        code = "MEASUREMENT//" + key + "//" + unit
+        chunk = _chunk(subject, time, code).assign(is_date=rows.dated["measurement"])
         value, said = rows.number("value_as_number")
         text = rows.text("value_source_value")
+        text = text.where(text != "", said)
+        text = text.where((text != "") | ~np.isnan(value), self._title(rows, "value_as_concept_id")).astype("category")
         cultures = _said(title, _CULTURE.search)
         if cultures.any():
-            found = text.where(text != "", self._title(rows, "value_as_concept_id"))
-            yield _chunk(subject, time, "MICROBIOLOGY//" + key).assign(text=found.astype("category"))[cultures]
+            yield _chunk(subject, time, "MICROBIOLOGY//" + key).assign(text=text)[cultures]
         limits = {name: rows.number(name)[0] for name in ("range_low", "range_high") if rows.has(name)}
-        yield chunk.assign(value=value, text=(text.where(text != "", said)).astype("category"), **limits)
+        yield chunk.assign(value=value, text=text, **limits)
 
     def _drugs(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         subject, key = rows.subject(), self._key(rows, "drug_concept_id")
@@ -231,14 +269,18 @@ class _Reader:
             rows.ids("drug_type_concept_id") if rows.has("drug_type_concept_id") else np.zeros(rows.n, dtype=np.int64)
         )
         codes = pd.Series("DRUG//", index=range(rows.n)) + kind.astype(str)
-        end = rows.time("drug_exposure_end")
+        start, end = rows.time("drug_exposure_start"), rows.time("drug_exposure_end")
+        days = rows.number("days_supply")[0]
+        lasts = pd.to_timedelta(np.where((days > 0) & (days <= _MOST_DAYS), days, np.nan), unit="D")
+        end = end.where(end.notna(), start + lasts)
         amount, dose_unit = rows.text("quantity"), rows.text("dose_unit_source_value")
         # A quantity without the unit of a dose counts packages, not what a patient takes.
         dose = (amount + " " + dose_unit).where((amount != "") & (dose_unit != ""), "")
         # The CDM has no status; what was entered in error or never given says so where it was stopped.
         reasons = rows.text("stop_reason").astype("category")
         status = reasons.where(reasons.isin([each for each in reasons.cat.categories if self._is_not_done(each)]))
-        starts = _chunk(subject, rows.time("drug_exposure_start"), codes + "//START//" + key).assign(status=status)
+        dated = rows.dated["drug_exposure_start"]
+        starts = _chunk(subject, start, codes + "//START//" + key).assign(status=status, is_date=dated)
         order = self._orders(rows, subject, starts, end)
         yield starts.assign(end=end.to_numpy(), dose=dose, route=rows.text("route_source_value"), order=order)
         stops = _chunk(subject, end, codes + "//STOP//" + key).assign(order=order, status=status)
@@ -289,12 +331,17 @@ class _Reader:
         return named.where(named != "", text)
 
     def _key(self, rows: "_Rows", concept: str) -> pd.Series:
-        """Return the concept, or the source value where the concept is 0 or missing."""
-        ids, text = rows.ids(concept), rows.text(concept.replace("_concept_id", "_source_value"))
-        no_concept = (ids == _NO_CONCEPT) | (ids == cells.NO_ID)
+        """Return the concept, or the source value or the concept of the source where the concept is 0 or missing."""
+        stem = concept.removesuffix("_concept_id")
+        ids, text, of_source = rows.ids(concept), rows.text(f"{stem}_source_value"), f"{stem}_source_concept_id"
+        is_known = rows.is_known(concept)
+        says_little = (text == "") | text.isin(self._shared.get(stem, ()))
+        by_source = ~is_known & rows.is_known(of_source) & says_little.to_numpy()
+        ids, is_known = np.where(by_source, rows.ids(of_source), ids), is_known | by_source
         if self._names is not None:
-            self._names.see(ids[~no_concept], text[~no_concept])
-        return pd.Series(ids.astype(str)).where(~no_concept, text).astype("str")
+            self._names.see(ids[is_known], text[is_known])
+            self._names.see_codes(text[~is_known])
+        return pd.Series(ids.astype(str)).where(is_known, text).astype("str")
 
     def _deaths(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         yield _chunk(rows.subject(), rows.time("death"), _same("MEDS_DEATH", rows.n))
@@ -312,6 +359,8 @@ class _Rows:
         self._where = where
         self._mapping = mapping
         self._zones = zones
+        self.dated: dict[str, npt.NDArray[np.bool_]] = {}
+        """Which rows had a date alone, by the stem of the times that were read."""
 
     def has(self, column: str) -> bool:
         return column in self._batch.schema.names
@@ -320,6 +369,11 @@ class _Rows:
         if not self.has(column):
             return np.zeros(self.n, dtype=np.int64)
         return cells.whole_numbers(self._batch.column(column), self._where, column, self.first_row)
+
+    def is_known(self, column: str) -> npt.NDArray[np.bool_]:
+        """Return whether rows have a concept."""
+        ids = self.ids(column)
+        return (ids != _NO_CONCEPT) & (ids != cells.NO_ID)
 
     def subject(self) -> npt.NDArray[np.int64]:
         ids = self.ids("person_id")
@@ -337,12 +391,14 @@ class _Rows:
     def time(self, stem: str) -> pd.Series:
         """Return the datetime, or the date if there is none."""
         out = self.no_times()
+        self.dated[stem] = np.zeros(self.n, dtype=bool)
         for column in (f"{stem}_datetime", f"{stem}_date"):
             if self.has(column):
                 said = self._batch.column(column)
                 if column.endswith("_date") and pa.types.is_string(said.type) and self.has(f"{stem}_time"):
                     said = _with_clock(said, self._batch.column(f"{stem}_time"))
                 read = cells.times(said, self._mapping, self._where, column, self.first_row, self._zones)
+                self.dated[stem] |= (out.isna() & read.notna()).to_numpy() & cells.are_dates(said)
                 out = out.where(out.notna(), read)
         return out
 
@@ -394,10 +450,6 @@ def _same(code: str, n: int) -> pd.Series:
     return pd.Series(code, index=range(n), dtype="str")
 
 
-def _joined(prefix: str, numbers: npt.NDArray[np.int64]) -> pd.Series:
-    return prefix + pd.Series(numbers.astype(str), dtype="str")
-
-
 def _chunk(subject: npt.NDArray[np.int64], time: pd.Series, code: pd.Series) -> pd.DataFrame:
     values = {"subject": subject, "time": time.to_numpy(), "code": code.astype("category").array}
     return pd.DataFrame({**values, "value": np.full(len(subject), np.nan)})
@@ -428,8 +480,10 @@ class ConceptNames(dict[str, str]):
     def __init__(self, tables: Tables) -> None:
         super().__init__()
         names = _names_by_id(tables, "concept", "concept_id", ["concept_name"])
+        names.pop(_NO_CONCEPT, None)
         self.of_concept = {**_mapped_from(tables, names), **names}
         """Names of concepts by identifier."""
+        self._of_source: set[str] = set()
         self._seen: dict[int, Counter[str]] = {}
 
     def see(self, concept: npt.NDArray[np.int64], source_value: pd.Series) -> None:
@@ -441,11 +495,17 @@ class ConceptNames(dict[str, str]):
         for (number, text), n in pairs.items():
             self._seen.setdefault(int(number), Counter())[str(text)] += int(n)
 
+    def see_codes(self, codes: pd.Series) -> None:
+        """Record codes of the source: one that is a number is no concept of that number."""
+        self._of_source.update(codes.unique().tolist())
+
     def get(self, code: str, default: str = "") -> str:  # type: ignore[override]
         """Return the name of the concept in a code, or the default."""
         parts = code.split("//")
         place = _PLACE_OF_CONCEPT.get(parts[0])
         if place is None or len(parts) <= place or not parts[place].lstrip("-").isdigit():
+            return default
+        if parts[place] in self._of_source:
             return default
         number = int(parts[place])
         seen = self._seen.get(number)
@@ -475,6 +535,7 @@ def _fits(source: Path | str) -> bool:
         isinstance(source, str)
         or is_duckdb(source)
         or bool(database_url(source))
+        or "person" in parquet_tables(source)
         or "person" in map(table_of, text_files(source))
     )
 

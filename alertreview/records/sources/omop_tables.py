@@ -12,7 +12,16 @@ import sqlalchemy as sa
 
 from alertreview.records.sources.base import unread
 from alertreview.records.sources.epoch import Unit, is_time, times_of, unit_of
-from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files, unread_files
+from alertreview.records.sources.meds import open_parquet, refuse_doubled, refusing_damage
+from alertreview.records.sources.text_tables import (
+    Layout,
+    TextFile,
+    batches,
+    is_ignored,
+    look_at,
+    text_files,
+    unread_files,
+)
 from core.errors import SourceError
 from core.events.plausibility import Finding
 
@@ -87,6 +96,55 @@ class CsvTables:
                 self.remarks.append(f"{self._files[table].name} is not UTF-8; it was read as Latin-1.")
             self._layouts[table] = layout
         return self._layouts[table]
+
+
+def parquet_tables(source: Path) -> dict[str, list[Path]]:
+    """Return the Parquet files of OMOP tables in a folder: ``person.parquet``, or parts in a folder of the name."""
+    out: dict[str, list[Path]] = {}
+    for path in sorted(source.rglob("*.parquet")) if source.is_dir() else ():
+        inside = path.relative_to(source)
+        names = [each.lower().removesuffix(".parquet") for each in reversed(inside.parts)]
+        table = next((name for name in names if name in KNOWN_TABLES), None)
+        if table and path.is_file() and not is_ignored(inside):
+            out.setdefault(table, []).append(path)
+    return out
+
+
+class ParquetTables:
+    """OMOP tables as Parquet files in a folder, a table in one file or in a folder of parts."""
+
+    def __init__(self, source: Path) -> None:
+        self.name = source.name
+        self.remarks: list[str] = []
+        self._files = parquet_tables(source)
+        read = {str(path.relative_to(source)) for paths in self._files.values() for path in paths}
+        found = unread_files(source, lambda name: False)
+        self.findings = unread([name for name in found if name not in read], self.remarks)
+
+    def columns(self, table: str) -> set[str]:
+        """Return the columns that every part of a table has; empty if there is no such table."""
+        shared: list[set[str]] = []
+        for path in self._files.get(table, ()):
+            names = [name.lower() for name in open_parquet(path).schema_arrow.names]
+            refuse_doubled(path, names)
+            shared.append(set(names))
+        return set.intersection(*shared) if shared else set()
+
+    def where(self, table: str) -> str:
+        """Return the name of the file or folder."""
+        first = self._files[table][0]
+        return first.name if len(self._files[table]) == 1 else f"{table} ({len(self._files[table])} parquet files)"
+
+    def batches(self, table: str, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Return the rows with the types of the files."""
+        row = 1
+        for path in self._files[table]:
+            file = open_parquet(path)
+            spelled = {name.lower(): name for name in file.schema_arrow.names}
+            with refusing_damage(path):
+                for batch in file.iter_batches(ROWS_PER_FETCH, columns=[spelled[name] for name in columns]):
+                    yield row, batch.rename_columns(columns)
+                    row += batch.num_rows
 
 
 def database_url(source: Path) -> str:

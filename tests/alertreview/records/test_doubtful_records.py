@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -206,6 +207,76 @@ def test_an_exposure_that_was_entered_in_error_is_no_order(tmp_path):
     assert (cohort.events["kind"] == "MEDICATION_ORDER").sum() == 30
     assert "unknown_words" not in doubts(report)
     assert next(check for check in report.checks if check.name == "never_done").count == 10
+
+
+def test_an_exposure_without_an_end_lasts_as_long_as_its_supply(tmp_path):
+    def change(drugs):
+        drugs["drug_exposure_end_datetime"] = ""
+        drugs["days_supply"] = ["2", "0", "", "-1", "99999"] * 7
+
+    cohort, _ = omop(tmp_path, "drug_exposure", change)
+    stops = cohort.events[cohort.events["kind"] == "MEDICATION_STOP"]
+    starts = cohort.events[cohort.events["kind"] == "MEDICATION_ORDER"].set_index("patient_id")["time"]
+    assert len(stops) == 7
+    two_days = pd.Timedelta(days=2)
+    assert all(
+        (starts[[patient]] == time - two_days).any()
+        for patient, time in zip(stops["patient_id"], stops["time"], strict=True)
+    )
+
+
+def test_a_person_without_a_concept_has_the_sex_of_the_source(tmp_path):
+    def change(people):
+        people["gender_concept_id"] = "0"
+        people["gender_source_value"] = ["F", "male", "", "U"] + ["f"] * 10
+
+    cohort, report = omop(tmp_path, "person", change)
+    assert cohort.patients["sex"].value_counts().to_dict() == {"F": 11, "M": 1}
+    assert "unknown_words" not in doubts(report)
+
+
+def with_concepts(tmp_path, change):
+    """Import the hospital as OMOP with its labs changed, beside concepts of two local vocabularies."""
+    folder = write(hospital(), "omop", tmp_path)
+    concepts = "concept_id,concept_name\n0,No matching concept\n8840,milligram per deciliter\n45884084,Positive\n"
+    (folder / "concept.csv").write_text(f"{concepts}2000000001,Local potassium\n2000000002,Local creatinine\n")
+    labs = pd.read_csv(folder / "measurement.csv", dtype=str, keep_default_na=False)
+    change(labs, (labs["measurement_source_value"] == "Potassium").to_numpy())
+    labs.to_csv(folder / "measurement.csv", index=False)
+    return imported(folder, "omop")
+
+
+@pytest.mark.parametrize("value", ["1234", ""])
+def test_one_code_of_two_vocabularies_is_two_labs(tmp_path, value):
+    def change(labs, is_potassium):
+        labs["measurement_source_value"] = value
+        labs["measurement_source_concept_id"] = np.where(is_potassium, "2000000001", "2000000002")
+
+    cohort, _ = with_concepts(tmp_path, change)
+    names = set(cohort.tasks.loc[cohort.tasks["kind"] == "LAB_ORDER", "name"])
+    assert names == {"Local potassium", "Local creatinine"}
+
+
+def test_a_code_of_the_source_is_not_named_after_a_concept_of_its_number(tmp_path):
+    def change(labs, is_potassium):
+        labs["measurement_source_value"] = np.where(is_potassium, "8840", "50912")
+
+    cohort, report = with_concepts(tmp_path, change)
+    assert set(cohort.tasks["name"]) == {"8840", "50912", "Heparin"}
+    assert "unnamed_tasks" in doubts(report)
+
+
+def test_a_result_without_number_or_text_says_what_its_concept_is_called(tmp_path):
+    def change(labs, is_potassium):
+        labs["value_as_number"] = np.where(is_potassium, "", labs["value_as_number"])
+        labs["value_as_concept_id"] = np.where(is_potassium, "45884084", "0")
+
+    cohort, _ = with_concepts(tmp_path, change)
+    texts = cohort.events.loc[cohort.events["kind"] == "LAB_RESULT"].groupby("name", observed=True)["text"]
+    assert texts.agg(lambda found: set(found.astype("str"))).to_dict() == {
+        "Creatinine": {""},
+        "Potassium": {"Positive"},
+    }
 
 
 @pytest.mark.parametrize("nobody", ["", "NULL", "\\N"])

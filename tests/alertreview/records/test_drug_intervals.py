@@ -62,6 +62,39 @@ def test_a_drug_stopped_in_the_minute_of_its_start_is_no_decision(source_format,
 
 
 @pytest.mark.parametrize("source_format", FORMATS)
+def test_a_drug_most_of_whose_orders_end_at_once_is_ordered_once(source_format, tmp_path):
+    """One order among many that ends at once was called off."""
+    once = [
+        Act(patient, f"2026-01-{patient + 3:02d} 12:07", what, "Vaccine")
+        for patient in range(6)
+        for what in ("start", "stop")
+    ]
+    void = [Act(3, "2026-01-05 12:00", "start", "Heparin"), Act(3, "2026-01-05 12:00", "stop", "Heparin")]
+    path = write([*hospital(), *once, *void], source_format, tmp_path)
+    cohort, report = build_cohort(path, format=source_format, min_positive=1)
+    decided = dict(zip(cohort.tasks["name"], np.asarray(cohort.decisions.sum(axis=0)).ravel(), strict=True))
+    assert decided["Vaccine"] == 6
+    assert not any("vaccine" in item.lower() for _, item in on_now(cohort))
+    assert next(each.count for each in report.checks if each.name == "never_done") == 2
+    assert any(remark.startswith("Vaccine: most orders end") for remark in report.read.remarks)
+
+
+@pytest.mark.parametrize("source_format", ["omop", "fhir"])
+def test_an_end_that_is_the_date_of_the_start_is_the_end_of_that_day(source_format, tmp_path):
+    """The start has a time of day; the rows of both name their order."""
+    acts = [replace(act, time=act.time[:10]) if act.what == "stop" else act for act in hospital()]
+    acts = [replace(act, time=f"{act.time[:10]} 06:30") if act.what == "start" else act for act in acts]
+    starts = {(act.patient, act.time[:10]) for act in acts if act.what == "start"}
+    acts = [act for act in acts if act.what != "stop"] + [Act(p, day, "stop", "Heparin") for p, day in sorted(starts)]
+    cohort, report = build_cohort(write(acts, source_format, tmp_path), format=source_format, min_positive=1)
+    assert next(each.count for each in report.checks if each.name == "turned_orders") == 0
+    on = {row for row, item in on_now(cohort) if "heparin" in item.lower()}
+    patients = cohort.instances["patient_id"].str.lstrip("P").astype("int").tolist()
+    days = cohort.instances["snapshot_at"].astype("str").str[:10].tolist()
+    assert on == {row for row, each in enumerate(zip(patients, days, strict=True)) if each in starts}
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
 def test_a_stop_on_a_sentinel_date_leaves_the_order_open_until_discharge(source_format, tmp_path):
     acts = [act for act in hospital() if not (act.patient == 3 and act.what in ("start", "stop"))]
     forever = [Act(3, "2026-01-05 12:00", "start", "Heparin"), Act(3, "9999-12-31 00:00", "stop", "Heparin")]

@@ -193,3 +193,32 @@ def test_a_zone_of_typed_times_that_is_not_the_sites_is_counted(zone, raised, tm
     pq.write_table(table.set_column(table.column_names.index("time"), "time", column), path)
     found = checks(imported(folder, "meds")[1], Severity.YELLOW)
     assert {name: n for name, n in found.items() if name.endswith("zones")} == raised
+
+
+def changed_results(change, item="Creatinine"):
+    """Return the hospital with every third result of a lab changed."""
+    results = [act for act in hospital() if (act.what, act.item) == ("result", item)][::3]
+    return [change(act) if act in results else act for act in hospital()], len(results)
+
+
+@pytest.mark.parametrize("source_format", ["csv", "omop", "fhir"])
+def test_dates_among_times_of_fixed_rounds_are_doubted(source_format, tmp_path):
+    """All others are measured at two minutes of the day, so that midnights do not stand out."""
+    acts, n = changed_results(lambda act: replace(act, time=act.time[:10]))
+    _, report = written(acts, tmp_path, source_format)
+    assert checks(report, Severity.YELLOW).get("some_dates") == n
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+@pytest.mark.parametrize("unit", ["mmol/L", "umol/L"])
+def test_numbers_in_another_unit_are_doubted_or_lost_by_name(source_format, unit, tmp_path):
+    """They are lost where the unit is said, and in MEDS, whose preset knows what is plausible."""
+    acts, n = changed_results(lambda act: replace(act, value=str(18 * float(act.value)), unit=unit))
+    negative = [act for act in acts if act.what == "result" and act.item == "Potassium"][:2]
+    acts = [replace(act, value="-1") if act in negative else act for act in acts]
+    _, report = written(acts, tmp_path, source_format)
+    found = checks(report, Severity.YELLOW) | checks(report)
+    is_known = source_format == "meds"
+    assert found.get("lost_values", 0) == (n if unit == "umol/L" or is_known else 0) + 2 * is_known
+    assert found.get("two_scales", 0) == (n if unit == "mmol/L" and not is_known else 0)
+    assert found.get("stray_negatives", 0) == 2 * (not is_known)

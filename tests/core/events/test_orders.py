@@ -42,9 +42,8 @@ def on(rows, at, order=None):
     is_start = np.array([row[1] == "start" for row in rows], dtype=bool)
     names = [(*row, order[i] if order else 0) for i, row in enumerate(rows)]
     row = np.array([sorted(set(names)).index(name) for name in names], dtype=np.int64)
-    found = settle_orders(
-        np.zeros(len(rows), dtype=np.int64), time, is_start, np.array(order or [0] * len(rows), dtype=np.int64), row
-    )
+    order = np.array(order or [0] * len(rows), dtype=np.int64)
+    found = settle_orders(np.zeros(len(rows), dtype=np.int64), time, is_start, order, row, row < 0)
     begins = is_start[found.rows]
     partner = stops_of(np.zeros(len(begins), dtype=np.int64), found.time, begins)
     until = np.where(partner >= 0, found.time[np.maximum(partner, 0)], 10**9)
@@ -104,11 +103,13 @@ def test_intervals_without_names_are_as_many_as_they_are(intervals, at):
     assert on(rows, at) == sum(start < at <= start + length for start, length in intervals)
 
 
-def test_an_order_stopped_in_its_minute_is_no_order_but_a_date_is():
+def test_an_order_stopped_in_its_minute_is_no_order_unless_it_is_a_date_or_ends_at_once():
     series, order, row = np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64), np.arange(2)
-    is_start = np.array([True, False])
-    same_minute = settle_orders(series, np.array([HOUR, HOUR + 30]), is_start, order, row)
+    is_start, no = np.array([True, False]), np.zeros(2, dtype=bool)
+    minute = np.array([HOUR, HOUR + 30])
+    same_minute = settle_orders(series, minute, is_start, order, row, no)
     assert (same_minute.rows.tolist(), sorted(same_minute.called_off.tolist())) == ([], [0, 1])
-    assert len(settle_orders(series, np.array([0, 0]), is_start, order, row).rows) == 2
-    turned = settle_orders(series, np.array([2 * HOUR, HOUR]), is_start, order, row)
+    assert len(settle_orders(series, minute, is_start, order, row, ~no).rows) == 2
+    assert len(settle_orders(series, np.array([0, 0]), is_start, order, row, no).rows) == 2
+    turned = settle_orders(series, np.array([2 * HOUR, HOUR]), is_start, order, row, no)
     assert turned.time.tolist() == [2 * HOUR, 2 * HOUR]

@@ -15,7 +15,7 @@ FERRITIN = RNG.lognormal(5, 1.5, 2000)
 
 def doubts(*values):
     """What is doubted of an item whose numbers come in several parts, beside another item."""
-    scales = ValueScales(2)
+    scales = ValueScales()
     for part in values:
         scales.add(np.array(part, dtype=float), np.ones(len(part), dtype=int))
     scales.add(HEMATOCRIT, np.zeros(len(HEMATOCRIT), dtype=int))
@@ -27,12 +27,21 @@ def doubts(*values):
     [
         (HEMATOCRIT, HEMATOCRIT[:20] / 100),
         (HEMATOCRIT, HEMATOCRIT[:20] * 10),
+        (RNG.normal(6, 0.5, 200), RNG.normal(108, 9, 20)),
         (FERRITIN[np.abs(np.log(FERRITIN / 150)) < 1], np.array([0.1, 0.12, 0.15, 0.16, 0.2] * 10)),
     ],
-    ids=["fraction", "per litre", "milligram"],
+    ids=["fraction", "per litre", "glucose", "milligram"],
 )
 def test_a_few_numbers_on_another_scale_are_doubted(numbers, second):
     assert doubts(numbers, second) == {"two_scales": len(second)}
+
+
+def test_only_sizes_that_occur_take_room():
+    scales = ValueScales()
+    items = np.arange(100_000).repeat(2)
+    scales.add(np.linspace(1, 2, len(items)), items)
+    kept = (each for each in vars(scales).values() if isinstance(each, np.ndarray))
+    assert sum(each.nbytes for each in kept) <= len(items) * 40
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,56 @@ def test_what_was_not_decided_or_not_done_is_no_event_and_counted_by_status(tmp_
     assert mapping().rules[0].kind == "IGNORE"
 
 
+STAY = [patient(), encounter(), lab()]
+
+
+@pytest.mark.parametrize("status", ["Canceled", "ENTERED_IN_ERROR", "Not Given", "storniert"])
+@pytest.mark.parametrize("kind", ["MedicationRequest", "MedicationAdministration"])
+def test_statuses_that_fhir_does_not_know_mean_what_the_mapping_says(tmp_path, kind, status):
+    timed = {"effectiveDateTime": "2026-01-01T09:00:00Z"} if kind == "MedicationAdministration" else {}
+    drug = order(resourceType=kind, status=status, **timed)
+    cohort, report = build_cohort(write_export(tmp_path, *STAY, drug), format="fhir", min_positive=1)
+    assert set(cohort.tasks["kind"]) == {"LAB_ORDER"}
+    assert next(each.count for each in report.checks if each.name == "never_done") == 1
+
+
+def test_a_status_that_nobody_knows_counts_and_is_named(tmp_path):
+    drug = order(status="Vidimiert", authoredOn="2026-01-01T09:00:00Z")
+    cohort, report = build_cohort(write_export(tmp_path, *STAY, drug), format="fhir", min_positive=1)
+    assert set(cohort.tasks["kind"]) == {"LAB_ORDER", "MEDICATION"}
+    unknown = next(each for each in report.checks if each.name == "unknown_words")
+    assert (unknown.count, unknown.examples) == (1, ("vidimiert",))
+
+
+def version(resource, name, number, updated="2026-02-01T00:00:00Z", **changes):
+    return {**resource, **changes, "id": name, "meta": {"versionId": number, "lastUpdated": updated}}
+
+
+def test_of_several_versions_of_a_resource_the_last_one_counts(tmp_path):
+    """A corrected result, an order found to be an error, and an order of which nothing changed but the version."""
+    results = [version(lab(value=4.1), "a", "1"), version(lab(value=5.2), "a", "2", status="corrected")]
+    others = [version(lab(value=each), name, "1") for name, each in (("b", 4.3), ("c", 4.4))]
+    orders = [version(order(), "d", "10", status="entered-in-error"), version(order(), "d", "9")]
+    found, source = rows(tmp_path, patient(), encounter(), *results[::-1], *others, *orders)
+    assert sorted(found["value"].dropna()) == [4.3, 4.4, 5.2]
+    assert "NOT_DONE//MedicationRequest//entered-in-error" in set(found["code"])
+    assert not found["code"].astype("str").str.startswith("MEDICATION//").any()
+    assert [each.partition(" left out")[0] for each in source.remarks] == [
+        "1 line of Observation",
+        "1 line of MedicationRequest",
+    ]
+
+
+def test_lines_that_are_no_versions_of_each_other_all_count(tmp_path):
+    """The same line twice, an id of two patients, and an id without any version."""
+    same = [version(lab(value=4.1), "a", "1")] * 2
+    of_two = [version(lab(value=4.2, of=each), "b", number) for each, number in (("p1", "1"), ("p2", "2"))]
+    bare = [lab(value=each, id="c") for each in (4.3, 4.4)]
+    found, source = rows(tmp_path, patient(), patient("p2"), encounter(), *same, *of_two, *bare)
+    assert sorted(found["value"].dropna()) == [4.1, 4.1, 4.2, 4.2, 4.3, 4.4]
+    assert source.remarks == []
+
+
 @pytest.mark.parametrize("status", ["active", "on-hold", "completed", "stopped", "ended"])
 def test_an_order_that_was_stopped_was_an_order(tmp_path, status):
     assert codes(tmp_path, order(status=status)) == ["MEDICATION//ORDER//RxNorm//1191"]

@@ -132,6 +132,33 @@ def test_a_duckdb_file_gives_the_cohort_of_the_csv_files(tmp_path, schema):
     assert (file.read_bytes(), report.source) == (before, "cdm.duckdb")
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_folder_of_parquet_gives_the_cohort_of_the_csv_files(tmp_path, parts):
+    """A table is a file, or a folder of parts as Spark writes it; other files are named."""
+    cdm = {name: table.convert_dtypes() for name, table in tables().items()}
+    (tmp_path / "cdm").mkdir()
+    for name, table in cdm.items():
+        for i in range(parts):
+            path = tmp_path / "cdm" / (f"{name.upper()}.parquet" if parts == 1 else f"{name}/part-{i}.parquet")
+            path.parent.mkdir(exist_ok=True)
+            table.iloc[i::parts].rename(columns=str.upper).to_parquet(path, index=False)
+    (tmp_path / "cdm" / "notes.parquet").write_bytes(b"")
+    (tmp_path / "cdm" / "_SUCCESS").write_bytes(b"")
+    assert detect_format(tmp_path / "cdm") == "omop"
+    cohort, report = built(tmp_path / "cdm")
+    assert cohort.content_hash == built(as_folder(tmp_path / "files", cdm))[0].content_hash
+    unread = next(check for check in report.checks if check.name == "unread_files")
+    assert unread.examples == ("notes.parquet",)
+
+
+def test_a_damaged_parquet_table_is_named(tmp_path):
+    for name, table in tables().items():
+        table.convert_dtypes().to_parquet(tmp_path / f"{name}.parquet", index=False)
+    (tmp_path / "measurement.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(SourceError, match=r"measurement\.parquet: is not a complete parquet file"):
+        built(tmp_path)
+
+
 def test_a_damaged_duckdb_file_and_a_missing_package_are_refused_in_words(tmp_path, capsys, monkeypatch):
     file = tmp_path / "cdm.duckdb"
     file.write_bytes(b"\x01\x02\x03\x04\x05\x06\x07\x08DUCK" + bytes(100))
