@@ -12,7 +12,16 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import CompiledRules, SiteMapping, normalise
-from core.events.spelling import code_spelling, identifier, is_rounded_code, look_of, name_key, twin_key, without_zeros
+from core.events.spelling import (
+    code_spelling,
+    identifier,
+    is_common_unit,
+    is_rounded_code,
+    look_of,
+    name_key,
+    twin_key,
+    without_zeros,
+)
 from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind, Kind
 
 UNKNOWN = "code that no rule of the mapping recognises"
@@ -288,7 +297,8 @@ class CodeBook:
     def greedy_rule(self) -> str:
         """Say which rule makes one item of what are many; "" where none does.
 
-        That is a rule of whose codes, at least `_MANY_CODES`, more than half are one lab or drug.
+        That is a rule of whose codes, at least `_MANY_CODES`, more than half are one lab or drug, or of whose codes
+        more than half are labs or drugs that are called as a unit is.
         """
         codes: defaultdict[int, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for code, found in zip(self._codes, self.found, strict=True):
@@ -296,6 +306,12 @@ class CodeBook:
                 codes[found.rule][found.item].append(code)
         for number, items in codes.items():
             rule = self.mapping.rules[number]
+            units = [item for item in items if is_common_unit(item)]
+            if 2 * sum(len(items[unit]) for unit in units) > sum(map(len, items.values())) and not rule.item:
+                return (
+                    f"Mapping {self.mapping.name!r}: the rule {rule.code!r} takes units for items, such as "
+                    f"{units[0]!r} in {items[units[0]][0]}. Correct its group item."
+                )
             item, mine = max(items.items(), key=lambda each: len(each[1]))
             n_codes = sum(map(len, items.values()))
             if n_codes >= _MANY_CODES and 2 * len(mine) > n_codes and not rule.item and "(?P<event>" not in rule.code:

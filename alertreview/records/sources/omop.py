@@ -372,8 +372,7 @@ class _Rows:
 
     def is_known(self, column: str) -> npt.NDArray[np.bool_]:
         """Return whether rows have a concept."""
-        ids = self.ids(column)
-        return (ids != _NO_CONCEPT) & (ids != cells.NO_ID)
+        return np.isin(self.ids(column), (_NO_CONCEPT, cells.NO_ID), invert=True)
 
     def subject(self) -> npt.NDArray[np.int64]:
         ids = self.ids("person_id")

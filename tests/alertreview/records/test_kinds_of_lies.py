@@ -6,8 +6,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
+from alertreview.files import preset_paths
 from alertreview.records.importing import build_cohort
+from core.errors import MappingError
+from core.events.mapping import load_mapping
 from core.events.plausibility import Severity
 from tests.support.lying_records import FORMATS, N_DAYS, N_INSTANCES, N_PATIENTS, Act, at_time, hospital, without, write
 
@@ -222,3 +226,15 @@ def test_numbers_in_another_unit_are_doubted_or_lost_by_name(source_format, unit
     assert found.get("lost_values", 0) == (n if unit == "umol/L" or is_known else 0) + 2 * is_known
     assert found.get("two_scales", 0) == (n if unit == "mmol/L" and not is_known else 0)
     assert found.get("stray_negatives", 0) == 2 * (not is_known)
+
+
+@pytest.mark.parametrize(
+    ("source_format", "pattern"), [("csv", "LAB//RESULT//.+//(?P<item>.+)"), ("omop", "MEASUREMENT//.+?//(?P<item>.+)")]
+)
+def test_a_rule_that_takes_units_for_labs_is_refused(source_format, pattern, tmp_path):
+    content = load_mapping(preset_paths()[source_format]).model_dump(mode="json", exclude_defaults=True)
+    rules = [{"code": pattern, "kind": "LAB_RESULT"}, *content["rules"]]
+    own = tmp_path / "own.yaml"
+    own.write_text(yaml.safe_dump({**content, "rules": rules}), encoding="utf-8")
+    with pytest.raises(MappingError, match="takes units for items, such as 'mmol/L' in "):
+        build_cohort(write(hospital(), source_format, tmp_path / "source"), format=source_format, mapping=own)
