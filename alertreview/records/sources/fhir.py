@@ -69,6 +69,7 @@ from core.number_texts import counted
 _ROWS_PER_CHUNK = 100_000
 _TEXTS = ("code", "text", "unit", "order", "dose", "route", "status")
 _LINES_TO_LOOK_AT = 20_000
+_HEAD = 4096
 _MANY = 0.05
 _NO_OFFSET = ("", "Z", "+00:00", "-00:00")
 _DAY = len("2026-02-28")
@@ -201,6 +202,11 @@ class _Reader:
                 unread.setdefault(kind or "an empty file", []).append(file.name)
         for kind, names in unread.items():
             self.remarks.append(f"Not read, because nothing uses {kind}: {', '.join(names)}.")
+        if "Patient" not in out and (json_file := _fhir_json(source)):
+            raise SourceError(
+                f"{json_file}: is FHIR as JSON. A bulk export is read: ndjson files, each of one type of resource, "
+                "with one on each line (of Synthea: exporter.fhir.bulk_data = true). Export the records so."
+            )
         if "Patient" not in out:
             raise SourceError(f"{source.name}: holds no ndjson file of Patient resources. Export them too.")
         return out
@@ -697,9 +703,19 @@ def _range(element: JsonObject) -> tuple[float, float]:
     return number(part(found, "low"), "value"), number(part(found, "high"), "value")
 
 
+def _fhir_json(source: Path) -> str:
+    """Return the name of the first JSON file that holds a FHIR resource, such as a Bundle; "" if there is none."""
+    for path in sorted(source.rglob("*.json")) if source.is_dir() else [source]:
+        if path.suffix.lower() == ".json" and path.is_file():
+            with path.open("rb") as file:
+                if b'"resourceType"' in file.read(_HEAD):
+                    return path.name
+    return ""
+
+
 def _fits(source: Path | str) -> bool:
     try:
-        return isinstance(source, Path) and bool(ndjson_files(source))
+        return isinstance(source, Path) and (bool(ndjson_files(source)) or bool(_fhir_json(source)))
     except SourceError:
         # What is wrong with the source, a format that it may be in says better.
         return False

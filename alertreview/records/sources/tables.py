@@ -193,6 +193,8 @@ class _Reader:
         for ours in ("range_low", "range_high"):
             if getattr(events, ours):
                 chunk[ours] = cells.numbers(rows.column(getattr(events, ours)))[0]
+        if events.time:
+            chunk["is_date"] = cells.are_dates(rows.column(events.time))
         if events.known_at:
             chunk["known_at"] = rows.times(events.known_at).to_numpy()
         if events.end or events.end_offset:

@@ -136,6 +136,18 @@ def test_what_was_not_decided_or_not_done_is_no_event_and_counted_by_status(tmp_
     assert mapping().rules[0].kind == "IGNORE"
 
 
+@pytest.mark.parametrize("is_folder", [True, False])
+@pytest.mark.parametrize("content", [{"resourceType": "Bundle", "entry": [{"resource": patient()}]}, patient()])
+def test_fhir_as_json_is_refused_with_what_to_export(tmp_path, capsys, content, is_folder):
+    path = tmp_path / "source" / "p1.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    assert main(["import", str(path.parent if is_folder else path), "--home", str(tmp_path / "site")]) == 2
+    said = capsys.readouterr().err
+    assert "p1.json: is FHIR as JSON" in said
+    assert "one on each line" in said
+
+
 STAY = [patient(), encounter(), lab()]
 
 
