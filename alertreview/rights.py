@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from db.database import Database
 
 _NO_SESSION = SessionId(0)
+COMMAND_LINE = "command line"
+"""Who acts, as the audit trail says it, where nobody is signed in."""
 
 
 class Action(StrEnum):

@@ -10,7 +10,7 @@ from alertreview.access.passwords import code_hash, new_code
 from alertreview.access.sessions import IDLE, OWNER_LOGIN, holds, is_demonstration, is_owner_without_password
 from alertreview.access.sign_in import fold
 from alertreview.access.throttle import throttle_of
-from alertreview.rights import Action, Service, operator_only, requires, role_words
+from alertreview.rights import COMMAND_LINE, Action, Service, operator_only, requires, role_words
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import PersonId, Role, SessionId, SignInSource
 from db.models import Account, Person
@@ -18,7 +18,6 @@ from db.unit_of_work import UnitOfWork
 
 CODE_LASTS = timedelta(hours=24)
 LONGEST_NAME = 120
-COMMAND_LINE = "command line"
 FAILURES = ("sign-in failed", "account locked", "sign-ins refused")
 
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alertreview.access.accounts import COMMAND_LINE
 from alertreview.access.sessions import actor_of, new_token, secret_hash
-from alertreview.rights import Actor
+from alertreview.rights import COMMAND_LINE, Actor
 from alertreview.settings import Clock
 from core.errors import InvalidInputError, NotFoundError, RefusedError, SignedOutError
 from core.vocabulary import PersonId

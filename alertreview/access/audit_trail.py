@@ -10,7 +10,7 @@ from typing import Any
 
 from alertreview.exports.schema import excel_text
 from alertreview.files import replacing
-from alertreview.rights import Action, Service, operator_only, requires
+from alertreview.rights import COMMAND_LINE, Action, Service, operator_only, requires
 from core.errors import InvalidInputError
 from db.audit import ChainReport
 from db.models import AuditEvent
@@ -80,7 +80,7 @@ class AuditTrailService(Service):
             return uow.audit.verify(known_head)
 
     @operator_only
-    def export(self, path: Path, *, actor: str = "command line") -> ChainReport:
+    def export(self, path: Path, *, actor: str = COMMAND_LINE) -> ChainReport:
         """Verify the trail and write it to a file.
 
         The export is itself an act in the trail. Keep the head apart from the file. The file ends in .jsonl (exactly

@@ -17,7 +17,6 @@ from alertreview.scoring.resume import ScoringRequest
 from alertreview.scoring.score_site import score_site
 from alertreview.settings import Settings, default_home, now
 from alertreview.studies.models import CaseForReport, Rubric, StudyPlan, StudyView
-from alertreview.studies.studies import ANSWER_TEXTS, QUESTION
 from core.errors import NotFoundError
 from core.evaluation import rank_auc
 from core.simulation.hospital import load_truth, simulate_cohort, write_meds
@@ -159,7 +158,7 @@ def _create_study(application: Application, size: DemoSize) -> StudyView:
     run = application.worklist.run()
     if run is None:
         raise NotFoundError("The demonstration has no published scoring run; build it again.")
-    rubric = Rubric(QUESTION, ANSWER_TEXTS, GUIDELINES.format(snapshot_hour=run.snapshot_hour))
+    rubric = Rubric(guidelines=GUIDELINES.format(snapshot_hour=run.snapshot_hour))
     return application.study_desk.set_up(STUDY, TITLE, study_plan(size.n_cases, SEED), rubric, [])
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from alertreview.application import Application
 from alertreview.settings import now
 from alertreview.studies.models import Rubric, StudyPlan, StudyView
-from alertreview.studies.studies import ANSWER_TEXTS, QUESTION
 from core.errors import InvalidInputError
 from core.number_texts import counted
 from core.vocabulary import PersonId, Role
@@ -33,8 +32,7 @@ def set_up_study(
             f"{counted(len(readers), 'reader')} named; each case needs {plan.n_readers}. "
             "Name more, or lower --readers-per-case."
         )
-    rubric = Rubric(QUESTION, ANSWER_TEXTS)
-    application.study_desk.set_up(slug, title, plan, rubric, [], is_open_panel=is_open_panel)
+    application.study_desk.set_up(slug, title, plan, Rubric(), [], is_open_panel=is_open_panel)
     application.studies.add_readers(slug, people_named(application, readers))
     application.studies.open_study(slug)
     return application.studies.view(slug)

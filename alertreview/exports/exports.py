@@ -39,7 +39,7 @@ from alertreview.records.snapshots import Snapshot
 from alertreview.reports.documents import ReportFormat, write_report
 from alertreview.reports.report import gather_study, standing_versions
 from alertreview.reports.signing import Signature, content_hash
-from alertreview.rights import Action, Service, operator_only, requires
+from alertreview.rights import COMMAND_LINE, Action, Service, operator_only, requires
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport, ExportPreview
 from alertreview.studies.studies import StudyService
@@ -53,7 +53,6 @@ from db.models import AuditEvent, ScoringRun, Study
 
 TABLE_OF_LAYOUT = {"long": "judgments", "wide": "labels"}
 MEDS = "meds"
-COMMAND_LINE = "command line"
 EXPORTED = "exported"
 """What the audit trail calls an export; nothing else keeps a list of them."""
 

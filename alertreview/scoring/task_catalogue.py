@@ -15,7 +15,7 @@ from alertreview.records.catalogue import (
 )
 from alertreview.records.doubts import open_checks
 from alertreview.records.snapshots import Snapshot
-from alertreview.rights import Action, Service, requires
+from alertreview.rights import COMMAND_LINE, Action, Service, requires
 from alertreview.settings import Settings
 from core.errors import InvalidInputError
 from core.events.plausibility import Severity
@@ -88,7 +88,7 @@ class TaskCatalogue(Service):
         reason: str,
         *,
         seen: TaskSetting | None = None,
-        actor: str = "command line",
+        actor: str = COMMAND_LINE,
     ) -> bool:
         """Switch a task on or off, or with None to what the import says, and return whether anything changed.
 
@@ -106,7 +106,7 @@ class TaskCatalogue(Service):
         reason: str,
         *,
         seen: TaskSetting | None = None,
-        actor: str = "command line",
+        actor: str = COMMAND_LINE,
     ) -> bool:
         """Mute a task until a last day, in some units or all, or with None end its mute.
 
@@ -128,7 +128,7 @@ class TaskCatalogue(Service):
         reason: str,
         *,
         seen: TaskSetting | None = None,
-        actor: str = "command line",
+        actor: str = COMMAND_LINE,
     ) -> bool:
         """Give a task another name from the next import on, "" for the import's own; return whether anything changed.
 
@@ -147,7 +147,7 @@ class TaskCatalogue(Service):
         reason: str,
         *,
         seen: TaskSetting | None = None,
-        actor: str = "command line",
+        actor: str = COMMAND_LINE,
     ) -> bool:
         """Put a lab into an order group from the next import on, "" for none, None for what the import finds.
 

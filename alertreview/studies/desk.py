@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from alertreview.rights import Action, requires
+from alertreview.rights import COMMAND_LINE, Action, requires
 from alertreview.scoring.models import Histogram
 from alertreview.studies.case_selection import Candidates, cases_of, read_candidates
 from alertreview.studies.models import (
+    ANSWER_TEXTS,
     ChosenCase,
     PlanPreview,
     Rubric,
@@ -22,7 +23,7 @@ from alertreview.studies.models import (
     states_of_cases,
 )
 from alertreview.studies.results import repeats
-from alertreview.studies.studies import ANSWER_TEXTS, OfStudies
+from alertreview.studies.studies import OfStudies
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.number_texts import counted
 from core.statistics.design_planning import ExpectedReaders, Forecast, expected_strata, forecast, plan_designs
@@ -160,7 +161,7 @@ class StudyDesk(OfStudies):
         reader_ids: Sequence[PersonId],
         *,
         is_open_panel: bool = False,
-        actor: str = "command line",
+        actor: str = COMMAND_LINE,
     ) -> StudyView:
         """Make a draft with chosen cases and readers; `StudyService.open_study` starts it.
 
@@ -178,9 +179,7 @@ class StudyDesk(OfStudies):
             cases,
             n_slots=plan.n_readers,
             order_seed=plan.seed,
-            question=rubric.question,
-            guidelines=rubric.guidelines,
-            answer_texts=rubric.answer_texts,
+            rubric=rubric,
             selection_design=design,
             is_open_panel=is_open_panel,
             actor=actor,
@@ -197,7 +196,7 @@ class StudyDesk(OfStudies):
         reader_ids: Sequence[PersonId],
         *,
         seed: int = 1,
-        actor: str = "command line",
+        actor: str = COMMAND_LINE,
     ) -> StudyView:
         """Make a training study of the decided cases of a locked study: each reader reads all, with feedback.
 
@@ -221,9 +220,7 @@ class StudyDesk(OfStudies):
             chosen,
             n_slots=len(reader_ids),
             order_seed=seed,
-            question=rubric.question,
-            guidelines=rubric.guidelines,
-            answer_texts=ANSWER_TEXTS | rubric.answers,
+            rubric=Rubric(rubric.question, {**ANSWER_TEXTS, **rubric.answers}, rubric.guidelines),
             selection_design={"preset": f"training on decided cases of study {from_slug}"},
             is_calibration=True,
             actor=actor,

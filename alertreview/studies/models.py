@@ -203,12 +203,16 @@ class PlanPreview:
     notes: tuple[str, ...]
 
 
+QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
+ANSWER_TEXTS: Mapping[Answer, str] = {answer: answer.text for answer in Answer}
+
+
 @dataclass(frozen=True)
 class Rubric:
     """What readers are asked and told."""
 
-    question: str
-    answer_texts: dict[Answer, str]
+    question: str = QUESTION
+    answer_texts: Mapping[Answer, str] = field(default_factory=lambda: ANSWER_TEXTS)
     guidelines: str = ""
 
 

@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from alertreview.records.snapshots import Snapshot
-from alertreview.rights import Action, Service, operator_only, requires
+from alertreview.rights import COMMAND_LINE, Action, Service, operator_only, requires
 from alertreview.settings import Clock
 from alertreview.studies import results
 from alertreview.studies.models import (
     CaseForReport,
     ChosenCase,
+    Rubric,
     StudyHead,
     StudyProgress,
     StudyView,
@@ -22,12 +23,10 @@ from core.errors import InvalidInputError, RefusedError
 from core.number_texts import counted
 from core.vocabulary import Answer, PersonId, RunId, RunStatus, SnapshotId, StudyId, StudyStatus
 from db.database import Database
-from db.models import CaseScore, CastVote, Instance, ReferenceAnswer, Rubric, ScoringRun, Study, StudyCase, Task
+from db.models import CaseScore, CastVote, Instance, ReferenceAnswer, ScoringRun, Study, StudyCase, Task
+from db.models import Rubric as RubricVersion
 from db.unit_of_work import UnitOfWork
 
-ANSWER_TEXTS = {answer: answer.text for answer in Answer}
-QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
-COMMAND_LINE = "command line"
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 
 
@@ -44,9 +43,7 @@ class StudyService(Service):
         *,
         n_slots: int = 3,
         order_seed: int = 0,
-        question: str = QUESTION,
-        guidelines: str = "",
-        answer_texts: Mapping[Answer, str] = ANSWER_TEXTS,
+        rubric: Rubric = Rubric(),  # noqa: B008 - frozen
         selection_design: Mapping[str, Any] | None = None,
         hold_hours: float = 24.0,
         is_calibration: bool = False,
@@ -56,12 +53,12 @@ class StudyService(Service):
         """Make a study as a draft, from cases that somebody chose by the scores of a published run.
 
         The short name, for links, has lower-case letters, digits and hyphens. `n_slots` readers read each case; an
-        opened, unjudged one becomes free again after `hold_hours`. Question, guidelines and the texts of every answer
-        code are version 1 of the rubric; how the cases were chosen, as JSON knows it, is printed in reports. A
-        calibration study is for training: readers get feedback, and no report ever takes the votes. Readers of an open
-        panel may see the scores before they judge; it is never changed: who saw a score has seen it. Raise
-        InvalidInputError, ConflictError or RefusedError if a value breaks a rule or names what the run's import lacks,
-        the name is taken, or the run is unpublished.
+        opened, unjudged one becomes free again after `hold_hours`. The rubric, with a text for every answer code, is
+        version 1; how the cases were chosen, as JSON knows it, is printed in reports. A calibration study is for
+        training: readers get feedback, and no report ever takes the votes. Readers of an open panel may see the scores
+        before they judge; it is never changed: who saw a score has seen it. Raise InvalidInputError, ConflictError or
+        RefusedError if a value breaks a rule or names what the run's import lacks, the name is taken, or the run is
+        unpublished.
         """
         _check_study(slug, title, n_slots, hold_hours)
         if is_open_panel and is_calibration:
@@ -83,7 +80,7 @@ class StudyService(Service):
                 created_at=now,
             )
             study = uow.studies.add(new)
-            uow.studies.add_rubric(_rubric(study.id, 1, question, guidelines, answer_texts, now))
+            uow.studies.add_rubric(_first_version(study.id, rubric, now))
             n_cases = _add_cases(uow, study, run.snapshot_id, cases)
             details = {"cases": n_cases, "slots": n_slots, "seed": order_seed, "run": run_id}
             details |= {"open_panel": True} if is_open_panel else {}
@@ -258,18 +255,15 @@ def _published(uow: UnitOfWork, run_id: RunId) -> ScoringRun:
     return run
 
 
-def _rubric(
-    study_id: StudyId, version: int, question: str, guidelines: str, answer_texts: Mapping[Answer, str], now: datetime
-) -> Rubric:
-    if set(answer_texts) != set(Answer) or not all(text.strip() for text in answer_texts.values()):
+def _first_version(study_id: StudyId, rubric: Rubric, now: datetime) -> RubricVersion:
+    if set(rubric.answer_texts) != set(Answer) or not all(text.strip() for text in rubric.answer_texts.values()):
         raise InvalidInputError(f"Every answer code, 0 to {max(Answer):d}, needs a text, and there are no others.")
-    texts = {answer.key: answer_texts[answer] for answer in sorted(Answer)}
-    return Rubric(
+    return RubricVersion(
         study_id=study_id,
-        version=version,
-        question=question,
-        guidelines=guidelines,
-        answer_texts=texts,
+        version=1,
+        question=rubric.question,
+        guidelines=rubric.guidelines,
+        answer_texts={answer.key: rubric.answer_texts[answer] for answer in sorted(Answer)},
         created_at=now,
     )
 

@@ -14,12 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InvalidInputError
-from core.statistics.estimate import Estimate, check_level, normal_quantile, not_computable, t_quantile, wilson_interval
+from core.statistics.estimate import (
+    ONE_PATIENT,
+    Estimate,
+    check_level,
+    normal_quantile,
+    not_computable,
+    t_quantile,
+    wilson_interval,
+)
 
 Floats = NDArray[np.float64]
 
 ONE_CATEGORY = "one category only"
-ONE_PATIENT = "interval not computable: all cases come from one patient"
 ALL_ALIKE = "interval not computable: all cases agree equally"
 NO_SPREAD = 1e-12
 """A smaller standard error is none: it comes from rounding, and an interval without width would claim to be exact."""

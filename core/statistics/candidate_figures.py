@@ -20,7 +20,15 @@ from core.statistics.bayesian_bootstrap import (
     pseudo_cases_of_difference,
     share_positive,
 )
-from core.statistics.estimate import Estimate, Floats, UsableCases, not_computable, t_quantile, usable_cases
+from core.statistics.estimate import (
+    ONE_PATIENT,
+    Estimate,
+    Floats,
+    UsableCases,
+    not_computable,
+    t_quantile,
+    usable_cases,
+)
 from core.statistics.weighted_auc import weighted_auc
 
 Mask = NDArray[np.bool_]
@@ -29,7 +37,6 @@ INTERVAL = (
 )
 EXACT = 1e-9
 """A narrower interval has no width: all candidates that the figure is about are judged; draws differ by rounding."""
-ONE_PATIENT = "interval not computable: all cases come from one patient"
 ONE_PATIENT_OF_GROUP = "interval not computable: all cases of the group, or all others, come from one patient"
 
 

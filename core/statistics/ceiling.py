@@ -24,7 +24,7 @@ from scipy import special
 from core.errors import InvalidInputError
 from core.statistics.bayesian_bootstrap import N_DRAWS, PSEUDO_CASES_OF_AUC, limits
 from core.statistics.consensus import FloatArray
-from core.statistics.estimate import Ceiling, Estimate, check_level, not_computable
+from core.statistics.estimate import ONE_PATIENT, Ceiling, Estimate, check_level, not_computable
 
 N_STEPS = 100
 CONTRADICTED = "the votes contradict a model of two classes of cases and readers who are alike"
@@ -141,7 +141,7 @@ def agreement_ceiling(
     def estimate(values: FloatArray, low: float, how: str) -> Estimate:
         one = replace(template, value=float(values[0]), method=f"{how}; interval by a Bayesian bootstrap over patients")
         if n_patients < 2:
-            return replace(one, reason="interval not computable: all cases come from one patient")
+            return replace(one, reason=ONE_PATIENT)
         # A ceiling lies between one half and one, so the logit is taken of that stretch.
         ends = limits((values[1:] - low) / (1.0 - low), n_patients, level, is_share=True)
         below, above = (low + (1.0 - low) * end for end in ends)

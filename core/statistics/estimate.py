@@ -174,6 +174,7 @@ class Ceiling:
 
 Floats = NDArray[np.float64]
 EQUAL_SCORES = "all scores equal"
+ONE_PATIENT = "interval not computable: all cases come from one patient"
 SEPARATED = "interval not computable: the scores separate the two classes completely"
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from alertreview.access.site import PersonView
 from alertreview.rights import Action
 from alertreview.scoring.models import RunView
-from alertreview.studies.models import PRESETS, PlanPreview, Rubric, StudyPlan, StudyView
+from alertreview.studies.models import OWN_CHOICE, PRESETS, QUESTION, PlanPreview, Rubric, StudyPlan, StudyView
 from core.errors import AlertReviewError
 from core.scoring.scorers import label_of_scorer
 from core.vocabulary import Answer, PersonId, Role, StudyStatus
@@ -19,8 +19,6 @@ from dashboard.components import cards
 from dashboard.components.studies import planner
 from dashboard.context import application, colours, command, may, shown_errors
 
-OWN = "own choice"
-QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
 NEVER_CHANGED = "How a study is read cannot be changed later."
 MAY_READ = frozenset({Role.REVIEWER, Role.ADJUDICATOR, Role.COORDINATOR})
 
@@ -129,7 +127,7 @@ def _rubric(snapshot_hour: str) -> Rubric:
 def _plan(run: RunView, *, is_open_panel: bool) -> StudyPlan:
     """Draw the design; a preset fills everything, the own choice opens the fields. An open panel hides no repeats."""
     presets = {preset.preset: preset for preset in PRESETS}
-    name = st.selectbox("Design", [*presets, OWN], key="su_preset", format_func=lambda n: n[:1].upper() + n[1:])
+    name = st.selectbox("Design", [*presets, OWN_CHOICE], key="su_preset", format_func=lambda n: n[:1].upper() + n[1:])
     fixed = presets.get(name)
     start = fixed or PRESETS[0]
     scorers = list(run.scorers or (run.scorer,))

@@ -10,12 +10,11 @@ import pytest
 
 from alertreview.application import Application, open_application
 from alertreview.cli.main import main
-from alertreview.studies.models import Rubric, StudyPlan
-from alertreview.studies.studies import ANSWER_TEXTS
+from alertreview.studies.models import ANSWER_TEXTS, Rubric, StudyPlan
 from core.errors import InvalidInputError, RefusedError
 from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT, READING, Answer, Role
 
-RUBRIC = Rubric("Unusual?", ANSWER_TEXTS | {Answer.CANNOT_JUDGE: "Cannot"}, "As known at 08:00.")
+RUBRIC = Rubric("Unusual?", {**ANSWER_TEXTS, Answer.CANNOT_JUDGE: "Cannot"}, "As known at 08:00.")
 
 
 @pytest.fixture

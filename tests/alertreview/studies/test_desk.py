@@ -9,14 +9,13 @@ from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.application import Application, open_application
 from alertreview.cli.demo import SCORERS
 from alertreview.reports.documents import ReportFormat, render_report
-from alertreview.studies.models import PRESETS, Rubric, StudyPlan
-from alertreview.studies.studies import ANSWER_TEXTS
+from alertreview.studies.models import ANSWER_TEXTS, PRESETS, Rubric, StudyPlan
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.studies.make_report import blinded_report
 from core.studies.report_input import STRATA_BY
 from core.vocabulary import Answer, CaseState, Role, StudyStatus
 
-RUBRIC = Rubric("Unusual?", ANSWER_TEXTS | {Answer.CANNOT_JUDGE: "Cannot"}, "As known at 08:00.")
+RUBRIC = Rubric("Unusual?", {**ANSWER_TEXTS, Answer.CANNOT_JUDGE: "Cannot"}, "As known at 08:00.")
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from alertreview.review.models import BlindedCase
-from alertreview.studies.models import ScorerSays
+from alertreview.studies.models import ANSWER_TEXTS, QUESTION, Rubric, ScorerSays
 from alertreview.studies.results import case_rows, repeats, votes
-from alertreview.studies.studies import ANSWER_TEXTS, QUESTION
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.kinds import Kind
 from core.vocabulary import Answer, CaseState, Decision, SlotState, StudyStatus
@@ -39,7 +38,7 @@ def test_a_study_begins_as_a_draft_with_its_cases_and_design(site: StoredSite) -
         run_id,
         [site.case(0), site.case(1, 1)],
         order_seed=7,
-        guidelines="Judge what was known at 08:00.",
+        rubric=Rubric(guidelines="Judge what was known at 08:00."),
         selection_design={"strata": {"high": 10}},
     )
     assert (view.status, view.n_cases, view.n_slots, view.simulated) == (StudyStatus.DRAFT, 2, 3, True)
@@ -230,7 +229,7 @@ def test_readers_are_added_once_and_keep_their_codes(site: StoredSite) -> None:
         ({"n_slots": 0}, "wants 0 readers"),
         ({"hold_hours": 0.0}, "holds cases for 0"),
         ({"hold_hours": float("nan")}, "holds cases for nan"),
-        ({"answer_texts": {Answer.USUAL: "fine"}}, "Every answer code"),
+        ({"rubric": Rubric(answer_texts={Answer.USUAL: "fine"})}, "Every answer code"),
     ],
 )
 def test_a_study_that_breaks_a_rule_is_refused_whole(site: StoredSite, changes: dict[str, object], words: str) -> None:
