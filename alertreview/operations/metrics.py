@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from alertreview.application import Application
 from alertreview.operations.backup import list_backups
 from core.errors import SettingsError
-from core.vocabulary import RunStatus, SlotState, StudyStatus
+from core.vocabulary import RunStatus, StudyStatus
 
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
-
-_JUDGED = frozenset({SlotState.SUBMITTED, SlotState.CANNOT_JUDGE})
 
 
 class SiteCollector:
@@ -72,11 +70,10 @@ class SiteCollector:
         )
         slots = GaugeMetricFamily("alertreview_slots", "Places of readers in all cases of a study.", labels=["study"])
         for study in studies:
-            progress = self._site.studies.progress(study.slug)
-            for state, n in progress.case_states.items():
+            for state, n in study.case_states.items():
                 cases.add_metric([study.slug, state.value], n)
-            votes.add_metric([study.slug], sum(n for state, n in progress.slot_states.items() if state in _JUDGED))
-            slots.add_metric([study.slug], progress.n_slots)
+            votes.add_metric([study.slug], study.n_judged)
+            slots.add_metric([study.slug], study.n_cases * study.n_slots)
         yield from (cases, votes, slots)
 
 
