@@ -9,6 +9,7 @@ import pytest
 
 from alertreview.reports.signing import content_hash
 from core.errors import RefusedError
+from core.statistics import design_planning
 from core.statistics.design_planning import ALLOCATIONS
 from core.statistics.planning import required_cases, required_cases_to_compare
 from core.studies.make_report import study_report
@@ -110,16 +111,23 @@ def test_the_planner_starts_from_the_report_and_answers_like_the_core(open_page:
     assert f"{plan.n_judgments:,} judgments" in words(page)
 
 
-def test_the_planner_simulates_the_strata_of_the_report(open_page: OpenPage) -> None:
+def test_the_planner_simulates_the_strata_of_the_report(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    # How many studies are simulated is all one to what the page takes from the report and shows of the answer.
+    monkeypatch.setattr(design_planning, "N_STUDIES", 5)
+    monkeypatch.setattr(design_planning, "LAST_CASES", 600)
     double = FakeApplication()
     page = open_page("reports", double, **LOCKED)
     key = "pl_ward-2025_whole"
     page.number_input(key=f"{key}_width").set_value(0.2)
     page.button(key=f"{key}_simulate").click().run()
-    plans = plan_next(double.reports.report("ward-2025"), 0.2, n_readers=3, undecided_share=0.05)
+    readers, undecided = (page.number_input(key=f"{key}_{name}").value for name in ("readers", "undecided"))
+    report = double.reports.report("ward-2025")
+    plans = plan_next(report, 0.2, n_readers=int(readers), undecided_share=undecided / 100)
     table = next(one.value for one in page.dataframe if "Cases are divided" in one.value.columns)
     assert set(table["Cases are divided"]) == set(ALLOCATIONS)
-    assert len(table) == len(plans) == 3
+    assert table["Cases are divided"].tolist() == [plan.allocation for plan in plans]
+    assert table["Cases"].tolist() == [plan.n_cases for plan in plans]
+    assert table["Interval, plus or minus"].tolist() == [plan.half_width for plan in plans]
 
 
 def test_the_planner_says_how_many_cases_tell_two_scorers_apart(open_page: OpenPage) -> None:
