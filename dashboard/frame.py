@@ -60,7 +60,10 @@ flex-flow:column!important}
 [data-testid=stFullScreenFrame]{width:round(down,100%%,1px)}
 [data-testid=stElementToolbarButton]:has([aria-label^="Download as"]){display:none}
 %s</style>"""
-DARK_CSS = "[data-testid^=stBaseButton-primary],[data-tag],[data-tag] button{color:#10181C}\n"
+# A browser prints a page in the theme it has, and the script that would change it comes too late.
+DARK_CSS = """[data-testid^=stBaseButton-primary],[data-tag],[data-tag] button{color:#10181C}
+@media print{html,body{background:#fff!important}.stApp{filter:invert(1) hue-rotate(180deg) brightness(1.14)}}
+"""
 
 
 OFFERED = (

@@ -207,7 +207,9 @@ class SnapshotViews:
 
     def _last_values(self, seen: "_Seen", timeline: Timeline, task_key: str) -> tuple[LastValue, ...]:
         """List the last result of each lab and vital sign of the stay, and of the task even where it has none."""
-        worded = {value.name: value for value in self._worded(seen, {lab.name for lab in timeline.labs})}
+        # Labs with numbers: of this patient, of others here, or in question.
+        has_numbers = {lab.name for lab in timeline.labs}.union(self._bands, self._own_names(task_key))
+        worded = {value.name: value for value in self._worded(seen, has_numbers)}
         values = []
         for lab in timeline.labs:
             age = (timeline.snapshot_at - lab.times[-1]).total_seconds() / 3600
@@ -237,7 +239,10 @@ class SnapshotViews:
         return tuple(values)
 
     def _worded(self, seen: "_Seen", has_numbers: set[str]) -> list[LastValue]:
-        """Return the last results in words, of cultures and labs; of labs with numbers also those without any value."""
+        """Return the last results in words, of cultures and labs; of labs with numbers also those without any value.
+
+        A result in a unit that no scale holds has no value, but was measured all the same.
+        """
         events, rows = seen.events, seen.rows
         rows = rows[events.of_kind([EventKind.LAB_RESULT])[rows] & np.isnan(events.value[rows])]
         texts = events.frame["text"].astype(str).to_numpy()

@@ -90,7 +90,7 @@ def _here(finding: Finding, holds: bool, value: float, dictionary: pd.DataFrame)
     if finding.threshold is None:
         return "yes" if holds else "no"
     if np.isnan(value):
-        return "not measured"
+        return "no value"  # it may have been measured, with a result in words, or once and so without a change
     return _measured(value, str(dictionary["unit"].iloc[finding.column]))
 
 

@@ -106,11 +106,7 @@ def last_values(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> Non
             return
         frame = pd.DataFrame([_row(value) for value in patient.last_values])
         if is_phone():
-            shown = frame[["Lab", "Value"]]
-            _phone_table(shown[:most_rows])
-            if len(shown) > most_rows:
-                with st.expander(f"{len(shown) - most_rows} more"):
-                    _phone_table(shown[most_rows:])
+            _phone_tables(frame[["Lab", "Value"]], most_rows)
             return
         more = [each for each in ("Reference", "Earlier") if frame[each].any()]
         st.dataframe(
@@ -143,6 +139,13 @@ def _row(value: LastValue) -> dict[str, object]:
         "Reference": _reference(value.low, value.high),
         "Age": age,
     }
+
+
+def _phone_tables(frame: pd.DataFrame, most_rows: int) -> None:
+    _phone_table(frame[:most_rows])
+    if len(frame) > most_rows:
+        with st.expander(f"{len(frame) - most_rows} more"):
+            _phone_table(frame[most_rows:])
 
 
 def _phone_table(frame: pd.DataFrame) -> None:
@@ -204,7 +207,7 @@ def drugs_now(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:
         ]
         frame = pd.DataFrame(rows)
         if is_phone():
-            _phone_table(frame[[each for each in frame if frame[each].any()]])
+            _phone_tables(frame[[each for each in frame if frame[each].any()]], most_rows)
             return
         st.dataframe(
             frame,

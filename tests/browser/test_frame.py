@@ -1,11 +1,13 @@
 """What holds on every page: nothing leaves the machine, nothing scrolls sideways, no script comes out of a name."""
 
 import http.client
+import io
 import re
 import urllib.request
 from urllib.parse import urlparse
 
 import pytest
+from PIL import Image, ImageStat
 from playwright.sync_api import Route, expect
 
 from tests.browser.layout_shift import GOOD, Shift, cumulative, shifts_so_far, watch_shifts
@@ -216,6 +218,16 @@ def test_on_paper_what_can_wait_of_an_alert_comes_last_and_no_page_is_half_empty
     tops = [box["y"] for box in boxes if box is not None]
     assert len(tops) == len(names)
     assert tops == sorted(tops)
+
+
+def test_a_dark_page_is_printed_on_white(visit: OpenVisit) -> None:
+    opened = visit(dark=True)
+    for path in ("alert?alert=1003", "review", "reports?study=ward-2025"):
+        page = opened.go(path)
+        page.emulate_media(media="print")
+        picture = Image.open(io.BytesIO(page.screenshot())).convert("L")
+        assert ImageStat.Stat(picture).median[0] > 245, path
+        page.emulate_media(media="screen")
 
 
 def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit) -> None:

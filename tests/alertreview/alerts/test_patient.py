@@ -137,6 +137,7 @@ def made_views(tmp_path: Path, rows: str, end: str = END, names: dict[str, str] 
     stay = "{p},2026-01-01 06:00,ADMISSION//Chest pain,,,,,,,,\n" + end
     head = "patient,time,code,value,text,unit,end,dose,route,range_low,range_high\n"
     source = tmp_path / "records.csv"
+    tmp_path.mkdir(exist_ok=True)
     source.write_text(head + "".join((stay + rows).format(p=p) for p in ("a", "b")))
     content = yaml.safe_load(preset_paths()["csv"].read_text())
     own = tmp_path / "own.yaml"
@@ -233,6 +234,12 @@ def test_results_in_conflicting_units_are_never_drawn_on_one_scale(tmp_path: Pat
     assert (drawn.unit, drawn.values) == ("mmol/L", (4, 5, 6))
     (last,) = [value for value in patient.last_values if value.name == "Kalium"]
     assert (last.value, last.flag, last.text) == (None, "", "no value"), "a later result that no scale holds is said"
+    # Of a patient who has no other result it is said too, and not that it was never measured.
+    rows = "".join(f"a,2026-01-0{day} 06:10,LAB//Kalium,{day + 3},,mmol/L,,,,,\n" for day in (1, 2, 3))
+    views = made_views(tmp_path / "lone", ROWS + rows + "b,2026-01-01 07:00,LAB//Kalium,15.6,,mg/dL,,,,,\n")
+    (key,) = views.snapshot.tasks.loc[views.snapshot.tasks["name"] == "Kalium", "task_key"]
+    row = views.snapshot.instances["patient_id"].tolist().index("b")
+    assert [(value.text, value.hours_old) for value in views.case(row, key).last_values[:1]] == [("no value", 1.0)]
 
 
 @pytest.mark.parametrize(

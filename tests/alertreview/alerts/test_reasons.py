@@ -44,5 +44,5 @@ def test_a_finding_of_the_whole_past_is_not_said_to_be_of_this_stay() -> None:
 
 
 @pytest.mark.parametrize("column", [0, 1])
-def test_what_was_never_measured_has_no_time(column: int) -> None:
-    assert line(column, 100.0, np.nan, here=False, in_stay=set()).here == "not measured"
+def test_what_has_no_number_is_not_said_to_be_unmeasured_or_of_another_time(column: int) -> None:
+    assert line(column, 100.0, np.nan, here=False, in_stay=set()).here == "no value"
