@@ -57,9 +57,7 @@ class Services:
         of_studies = database, self.studies, snapshot, self.review.is_blinded, now
         self.study_desk = StudyDesk(*of_studies)
         self.reports = ReportService(*of_studies)
-        self.exports = Exports(
-            database, self.studies, snapshot, now, settings.home, self.reports.signatures, self.review.is_blinded
-        )
+        self.exports = Exports(*of_studies, settings.home, self.reports.signatures)
         self.accounts = AccountService(database, now)
         self.audit_trail = AuditTrailService(database, now)
 

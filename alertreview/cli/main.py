@@ -17,6 +17,7 @@ from alertreview.cli.options import (
     site_options,
     source_options,
     with_application,
+    with_settings,
 )
 from alertreview.cli.tables import STANDARD_OUTPUT, show, tell
 from alertreview.settings import Settings, load_settings, load_web_settings
@@ -71,12 +72,11 @@ def demo(home: Path | None, database: str | None, no_serve: bool, port: int, bro
 
 
 @cli.command()
-@site_options
-def init(home: Path | None, database: str | None) -> None:
+@with_settings(create=True)
+def init(settings: Settings) -> None:
     """Create the home folder and the database tables; an existing site is left as it is."""
     from alertreview.operations.upgrade import open_database
 
-    settings = load_settings(home, database, create=True)
     with open_database(settings, upgrade=True):
         tell(f"Ready: {settings.home}")
 
@@ -99,8 +99,9 @@ def init(home: Path | None, database: str | None) -> None:
     type=FilePath(path_type=Path, allow_dash=True),
     help="Also write the import report to FILE (.html or .json); - prints it as JSON instead of the sentences.",
 )
-@site_options
+@with_settings(create=True)
 def import_(
+    settings: Settings,
     source: Path | str,
     source_format: str,
     mapping: str | None,
@@ -108,8 +109,6 @@ def import_(
     labels: tuple[str, ...],
     add: bool,
     report_file: Path | None,
-    home: Path | None,
-    database: str | None,
 ) -> None:
     """Read health records from SOURCE into the site: all of it, or nothing.
 
@@ -121,7 +120,6 @@ def import_(
     from alertreview.operations.upgrade import open_database
     from alertreview.records.import_site import import_records, write_import_report
 
-    settings = load_settings(home, database, create=True)
     with open_database(settings, upgrade=True) as site_database, progress_bar("Importing") as progress:
         outcome = import_records(
             settings, site_database, source, source_format, mapping, progress, schema=schema, add=add, labels=labels
@@ -184,15 +182,14 @@ def alerts(
 @cli.command()
 @click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port on this machine.")
 @click.option("--browser/--no-browser", default=None, help="Open a browser window (default: when there is a display).")
-@site_options
-def dashboard(port: int, browser: bool | None, home: Path | None, database: str | None) -> None:
+@with_settings()
+def dashboard(settings: Settings, port: int, browser: bool | None) -> None:
     """Open the dashboard on the site, on this machine only.
 
     On a site where nobody has an account, it prints a link that signs its owner in once, with every role.
     """
     from alertreview.operations.upgrade import open_database
 
-    settings = load_settings(home, database)
     with open_database(settings, upgrade=True):
         pass
     _serve(settings, port, browser, _owner_code(settings))

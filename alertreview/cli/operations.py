@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, result_format, site_options, with_application
+from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, result_format, with_application, with_settings
 from alertreview.cli.tables import show, tell, tell_done, write_out
-from alertreview.settings import Settings, load_settings, now
+from alertreview.settings import Settings, now
 from core.number_texts import counted
 
 if TYPE_CHECKING:
@@ -31,19 +31,14 @@ def backup() -> None:
     "--scratch-database", metavar="URL", help="Empty PostgreSQL database to try the backup in (default: a new one)."
 )
 @result_format
-@site_options
+@with_settings()
 def create(
-    to: Path | None,
-    keep: int | None,
-    scratch_database: str | None,
-    output_format: str,
-    home: Path | None,
-    database: str | None,
+    settings: Settings, to: Path | None, keep: int | None, scratch_database: str | None, output_format: str
 ) -> None:
     """Copy database and imports while the site is in use, and try the copy; only then it counts."""
     from alertreview.operations.backup import Backups
 
-    verified = Backups(load_settings(home, database), now).create(to, keep=keep, scratch_url=scratch_database)
+    verified = Backups(settings, now).create(to, keep=keep, scratch_url=scratch_database)
     _show_backup(verified, [f"Backup made and verified: {verified.folder}"], output_format)
 
 
@@ -52,19 +47,13 @@ def create(
 @click.option("--scratch", type=_FOLDER, metavar="DIR", help="Where to try it (default: beside the backup).")
 @click.option("--scratch-database", metavar="URL", help="Empty PostgreSQL database to try it in (default: a new one).")
 @result_format
-@site_options
+@with_settings(must_exist=False)
 def verify(
-    folder: Path,
-    scratch: Path | None,
-    scratch_database: str | None,
-    output_format: str,
-    home: Path | None,
-    database: str | None,
+    settings: Settings, folder: Path, scratch: Path | None, scratch_database: str | None, output_format: str
 ) -> None:
     """Restore a backup into a scratch place, check every row and file, and compute its reports."""
     from alertreview.operations.backup import verify_backup
 
-    settings = _settings_anywhere(home, database)
     verified = verify_backup(folder, settings.database_url, scratch_url=scratch_database, place=scratch)
     reports = [f"Report of study {slug}: {digest}" for slug, digest in sorted(verified.reports.items())]
     _show_backup(verified, [*reports, f"Verified: {folder}"], output_format)
@@ -73,12 +62,11 @@ def verify(
 @backup.command()
 @click.argument("folder", type=_FOLDER)
 @result_format
-@site_options
-def restore(folder: Path, output_format: str, home: Path | None, database: str | None) -> None:
+@with_settings(must_exist=False)
+def restore(settings: Settings, folder: Path, output_format: str) -> None:
     """Restore a site from a backup into an empty home and an empty database."""
     from alertreview.operations.backup import Backups
 
-    settings = _settings_anywhere(home, database)
     manifest = Backups(settings, now).restore(folder)
     n_rows, head = manifest.contents.n_audit_events, manifest.contents.audit_head
     sentences = [
@@ -97,13 +85,13 @@ def restore(folder: Path, output_format: str, home: Path | None, database: str |
 
 @click.command()
 @result_format
-@site_options
-def doctor(output_format: str, home: Path | None, database: str | None) -> None:
+@with_settings()
+def doctor(settings: Settings, output_format: str) -> None:
     """Check the site and say what to do about each finding; exits with 1 if something needs doing."""
     from alertreview.operations.doctor import Level, examine_site
 
     findings = []
-    for finding in examine_site(load_settings(home, database), now()):
+    for finding in examine_site(settings, now()):
         if output_format == "text":
             click.echo(f"{finding.level.value:8} {finding.subject}: {finding.text}")
         findings.append(finding)
@@ -178,13 +166,13 @@ def db() -> None:
 
 @db.command()
 @result_format
-@site_options
-def status(output_format: str, home: Path | None, database: str | None) -> None:
+@with_settings()
+def status(settings: Settings, output_format: str) -> None:
     """Show which schema the database has and which one this version needs; changes nothing."""
     from db.database import Database
     from db.schema import head
 
-    with Database(load_settings(home, database).database_url) as site:
+    with Database(settings.database_url) as site:
         state = site.state()
         result: dict[str, Any] = {"database": site.name, "schema": state.revision, "needed": head()}
         if output_format == "text":
@@ -199,13 +187,12 @@ def status(output_format: str, home: Path | None, database: str | None) -> None:
 @db.command()
 @click.option("--no-backup", is_flag=True, help="Skip the copy, because there is one already.")
 @result_format
-@site_options
-def upgrade(no_backup: bool, output_format: str, home: Path | None, database: str | None) -> None:
+@with_settings()
+def upgrade(settings: Settings, no_backup: bool, output_format: str) -> None:
     """Upgrade the database to this version's schema; an older one is copied first."""
     from alertreview.operations.upgrade import upgrade_site
     from db.database import Database
 
-    settings = load_settings(home, database)
     with Database(settings.database_url) as site:
         copy = upgrade_site(settings, site, now(), backup=not no_backup)
         _tell_schema(site, copy, [], output_format)
@@ -215,13 +202,12 @@ def upgrade(no_backup: bool, output_format: str, home: Path | None, database: st
 @click.argument("revision")
 @click.option("--discard", is_flag=True, help="Downgrade even if rows or values are lost.")
 @result_format
-@site_options
-def downgrade(revision: str, discard: bool, output_format: str, home: Path | None, database: str | None) -> None:
+@with_settings()
+def downgrade(settings: Settings, revision: str, discard: bool, output_format: str) -> None:
     """Downgrade the schema to REVISION, for an earlier version; refused if anything would be lost."""
     from alertreview.operations.upgrade import downgrade_site
     from db.database import Database
 
-    settings = load_settings(home, database)
     with Database(settings.database_url) as site:
         copy, lost = downgrade_site(settings, site, revision, now(), discard=discard)
         _tell_schema(site, copy, lost, output_format)
@@ -237,13 +223,13 @@ def _tell_schema(site: "Database", copy: Path | None, lost: Sequence[str], outpu
 @db.command()
 @click.argument("role")
 @result_format
-@site_options
-def grant(role: str, output_format: str, home: Path | None, database: str | None) -> None:
+@with_settings()
+def grant(settings: Settings, role: str, output_format: str) -> None:
     """Grant ROLE on a PostgreSQL server the rights the program needs, without changes to the audit trail."""
     from db.database import Database
     from db.maintenance.roles import grant as grant_rights
 
-    with Database(load_settings(home, database).database_url) as site:
+    with Database(settings.database_url) as site:
         site.check()
         granted = grant_rights(site, role)
     tell_done(granted, (f"{table}: {rights}" for table, rights in granted.items()), output_format)
@@ -257,14 +243,13 @@ def audit() -> None:
 @audit.command(name="verify")
 @click.option("--head", metavar="HASH", help="A head printed earlier; also detects a truncated tail.")
 @result_format
-@site_options
-def verify_trail(head: str | None, output_format: str, home: Path | None, database: str | None) -> None:
+@with_settings()
+def verify_trail(settings: Settings, head: str | None, output_format: str) -> None:
     """Check every row against the one before and every sealed record against its seal, with the heads of backups."""
     from alertreview.operations.backup import list_backups
     from alertreview.operations.heads import known_heads
     from db.database import Database
 
-    settings = load_settings(home, database)
     with Database(settings.database_url) as site:
         site.check()
         with site.read() as uow:
@@ -275,13 +260,13 @@ def verify_trail(head: str | None, output_format: str, home: Path | None, databa
 
 @audit.command(name="export")
 @click.argument("file", type=_FOLDER)
-@site_options
-def export_trail(file: Path, home: Path | None, database: str | None) -> None:
+@with_settings()
+def export_trail(settings: Settings, file: Path) -> None:
     """Write the audit trail to FILE (.jsonl or .csv), after verifying it."""
     from alertreview.access.audit_trail import AuditTrailService
     from db.database import Database
 
-    with Database(load_settings(home, database).database_url) as site:
+    with Database(settings.database_url) as site:
         site.check()
         report = AuditTrailService(site, now).export(file)
     tell(f"Written: {file}")
@@ -302,11 +287,6 @@ def _show_backup(verified: "VerifiedBackup", lines: list[str], output_format: st
         "audit_head": contents.audit_head,
     }
     show(result, [*lines, _head_line(contents.n_audit_events, contents.audit_head)], output_format)
-
-
-def _settings_anywhere(home: Path | None, database: str | None) -> Settings:
-    """Find the settings of a site that need not exist."""
-    return load_settings(home, database, must_exist=False)
 
 
 COMMANDS = (backup, doctor, metrics, digest, db, audit)

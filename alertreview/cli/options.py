@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, default_home
+from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, default_home, load_settings
 from core.errors import AlertReviewError, MissingPackageError, SettingsError
 
 EXIT_UNEXPECTED = 1
@@ -60,6 +60,24 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = decorate(command)
     return command
+
+
+def with_settings(
+    *, create: bool = False, must_exist: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator for a command with the options of `site_options` that gets the site's settings in their place.
+
+    They are read as `load_settings` says.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def reading(*, home: Path | None, database: str | None, **options: Any) -> Any:
+            return command(load_settings(home, database, create=create, must_exist=must_exist), **options)
+
+        return site_options(reading)
+
+    return decorate
 
 
 def with_application(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from alertreview.cli.options import COUNT, SEED, FilePath, list_format, log_the_unforeseen, site_options
+from alertreview.cli.options import COUNT, SEED, FilePath, list_format, log_the_unforeseen, with_settings
 from alertreview.cli.tables import as_text, tell
-from alertreview.settings import load_settings
+from alertreview.settings import Settings
 from core.vocabulary import RunId
 
 if TYPE_CHECKING:
@@ -108,10 +108,8 @@ def scaling(runs: int, out: Path, jobs: int, seed: int) -> None:
 @click.option("--run", "run_id", type=COUNT, help="Number of a published run (default: the newest).")
 @click.option("--jobs", type=COUNT, help="Tasks scored in parallel (default: one per processor).")
 @list_format
-@site_options
-def sensitivity_of_run(
-    run_id: RunId | None, jobs: int | None, output_format: str, home: Path | None, database: str | None
-) -> None:
+@with_settings()
+def sensitivity_of_run(settings: Settings, run_id: RunId | None, jobs: int | None, output_format: str) -> None:
     """Score a run's import again at other graph sizes and regularisers, and keep the curves for the Runs page.
 
     At each setting: the share of the run's first 50 omissions and 50 commissions that are found again, and the AUC on
@@ -121,7 +119,6 @@ def sensitivity_of_run(
     from alertreview.operations.upgrade import open_database
     from alertreview.reports.sensitivity import compute_sensitivity
 
-    settings = load_settings(home, database)
     with open_database(settings, upgrade=True) as site_database, progress_bar("Varying") as progress:
         number, found = compute_sensitivity(settings, site_database, run_id, n_jobs=jobs, progress=progress)
     if output_format == "table":

@@ -39,10 +39,10 @@ from alertreview.records.snapshots import Snapshot
 from alertreview.reports.documents import ReportFormat, write_report
 from alertreview.reports.report import gather_study, standing_versions
 from alertreview.reports.signing import Signature, content_hash
-from alertreview.rights import COMMAND_LINE, Action, Service, operator_only, requires
+from alertreview.rights import COMMAND_LINE, Action, operator_only, requires
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport, ExportPreview
-from alertreview.studies.studies import StudyService
+from alertreview.studies.studies import OfStudies, StudyService
 from core.errors import InvalidInputError, RefusedError, SourceError
 from core.studies.make_report import majority_labels, study_report
 from core.studies.report import StudyReport
@@ -70,7 +70,7 @@ class PastExport:
     sha256: str  # of the file; empty where an older version did not keep it
 
 
-class Exports(Service):
+class Exports(OfStudies):
     """Exports of one site.
 
     Downloads are made in the folder `scratch`, as private as the database, and removed again.
@@ -81,17 +81,14 @@ class Exports(Service):
         database: Database,
         studies: StudyService,
         open_snapshot: Callable[[str], Snapshot],
+        is_blinded: Callable[[str, PersonId | None], bool],
         clock: Clock,
         scratch: Path,
         signatures: Callable[[str, StudyReport], Iterable[Signature]],
-        is_blinded: Callable[[str, PersonId | None], bool],
     ) -> None:
-        super().__init__(database, clock)
-        self._studies = studies
-        self._open_snapshot = open_snapshot
+        super().__init__(database, studies, open_snapshot, is_blinded, clock)
         self._scratch = scratch
         self._signatures = signatures
-        self._is_blinded = is_blinded
 
     @requires(Action.EXPORT, unit_of="slug")
     def preview(

@@ -343,7 +343,7 @@ def test_the_unforeseen_is_one_line_and_its_place_in_the_log_without_the_message
     def broken(*_: object, **__: object) -> None:
         raise KeyError("Canary Patient 4711")
 
-    monkeypatch.setattr(cli_module, "load_settings", broken)
+    monkeypatch.setattr("alertreview.cli.options.load_settings", broken)
     assert run("init", "--home", tmp_path) == 1
     line = only_line(capsys)
     assert "unexpected error (KeyError)" in line
@@ -430,7 +430,7 @@ def test_an_interruption_is_no_error(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_module, "load_settings", interrupted)
+    monkeypatch.setattr("alertreview.cli.options.load_settings", interrupted)
     assert run("init", "--home", tmp_path) == 130
     assert "goes on from here" in only_line(capsys)
 
