@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from alertreview.cli.options import COUNT, list_format, result_format, with_application
-from alertreview.cli.tables import as_text, show, tell, tell_done
+from alertreview.cli.tables import print_list, show, tell, tell_done
 from alertreview.rights import role_words
 from core.errors import RefusedError
 from core.vocabulary import Role, SignInSource
@@ -147,18 +147,20 @@ def list_(application: "Application", output_format: str) -> None:
     if not people and output_format == "table":
         tell("No accounts yet. Create the first administrator: alertreview account create NAME --role administrator")
         return
-    records = [
+    print_list(
+        people,
         {
-            "person": one.person_id,
-            "login": one.login or None,
-            "roles": role_words(one.roles),
-            "state": "deactivated" if not one.active else "one-time code not used yet" if one.awaits_code else "active",
-            "units": ALL_UNITS if one.units is None else ", ".join(one.units) or "none",
-            "name": one.name,
-        }
-        for one in people
-    ]
-    click.echo(as_text(records, ("person", "login", "roles", "state", "units", "name"), output_format), nl=False)
+            "person": lambda one: one.person_id,
+            "login": lambda one: one.login or None,
+            "roles": lambda one: role_words(one.roles),
+            "state": lambda one: (
+                "deactivated" if not one.active else "one-time code not used yet" if one.awaits_code else "active"
+            ),
+            "units": lambda one: ALL_UNITS if one.units is None else ", ".join(one.units) or "none",
+            "name": lambda one: one.name,
+        },
+        output_format,
+    )
 
 
 def _say_code(code: str) -> None:
@@ -217,19 +219,18 @@ def create_token(application: "Application", login: str, purpose: str, days: int
 @with_application
 def list_tokens(application: "Application", output_format: str) -> None:
     """List all tokens with person, purpose, end and state, newest first."""
-    records = [
+    print_list(
+        application.api_tokens.all(),
         {
-            "token": one.token_id,
-            "name": one.name,
-            "purpose": one.purpose,
-            "created_at": one.created_at.isoformat(timespec="seconds"),
-            "expires_at": one.expires_at.isoformat(timespec="seconds"),
-            "state": one.state,
-        }
-        for one in application.api_tokens.all()
-    ]
-    names = ("token", "name", "purpose", "created_at", "expires_at", "state")
-    click.echo(as_text(records, names, output_format), nl=False)
+            "token": lambda one: one.token_id,
+            "name": lambda one: one.name,
+            "purpose": lambda one: one.purpose,
+            "created_at": lambda one: one.created_at.isoformat(timespec="seconds"),
+            "expires_at": lambda one: one.expires_at.isoformat(timespec="seconds"),
+            "state": lambda one: one.state,
+        },
+        output_format,
+    )
 
 
 @token.command()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from alertreview.cli.options import COUNT, SEED, FilePath, list_format, log_the_unforeseen, with_settings
-from alertreview.cli.tables import as_text, tell
+from alertreview.cli.tables import print_list, tell
 from alertreview.settings import Settings
 from core.vocabulary import RunId
 
@@ -123,17 +123,17 @@ def sensitivity_of_run(settings: Settings, run_id: RunId | None, jobs: int | Non
         number, found = compute_sensitivity(settings, site_database, run_id, n_jobs=jobs, progress=progress)
     if output_format == "table":
         tell(f"Sensitivity of run {number}, nodes drawn with seed {found.seed}; shown on the Runs page.")
-    records = [
+    print_list(
+        found.points,
         {
-            "scorer": point.scorer,
-            "varied": point.varied.value,
-            "setting": point.setting,
-            "shared": point.shared,
-            "auc": point.auc.text() if output_format == "table" else point.auc.value,
-        }
-        for point in found.points
-    ]
-    click.echo(as_text(records, ("scorer", "varied", "setting", "shared", "auc"), output_format), nl=False)
+            "scorer": lambda point: point.scorer,
+            "varied": lambda point: point.varied.value,
+            "setting": lambda point: point.setting,
+            "shared": lambda point: point.shared,
+            "auc": lambda point: point.auc.text() if output_format == "table" else point.auc.value,
+        },
+        output_format,
+    )
 
 
 COMMANDS = (reproduce, sensitivity_of_run)

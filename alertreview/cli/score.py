@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from alertreview.cli.options import COUNT, SEED, list_format, result_format, site_options, with_application
-from alertreview.cli.tables import as_text, show, tell
+from alertreview.cli.tables import print_list, show, tell
 from alertreview.settings import Settings, load_settings
 from core.errors import NotFoundError
 
@@ -216,25 +216,23 @@ def run() -> None:
 @with_application
 def run_list(application: "Application", output_format: str) -> None:
     """List the published scoring runs of the site, newest first."""
-    runs = application.worklist.runs()
-    records = [
+    print_list(
+        application.worklist.runs(),
         {
-            "run": one.run_id,
-            "published_at": one.published_at.isoformat(timespec="seconds"),
-            "scorers": " ".join(one.scorers),
-            "split": one.split,
-            "since": one.parameters.get("since"),
-            "against_run": one.base_run_id,
-            "past": one.n_past,
-            "recent": one.n_recent,
-            "tasks": one.n_tasks_scored,
-            "alerts": one.n_alerts,
-            "simulated": one.simulated,
-        }
-        for one in runs
-    ]
-    names = ("run", "published_at", "scorers", "split", "since", "against_run", "past", "recent", "tasks", "alerts")
-    click.echo(as_text(records, (*names, "simulated"), output_format), nl=False)
+            "run": lambda one: one.run_id,
+            "published_at": lambda one: one.published_at.isoformat(timespec="seconds"),
+            "scorers": lambda one: " ".join(one.scorers),
+            "split": lambda one: one.split,
+            "since": lambda one: one.parameters.get("since"),
+            "against_run": lambda one: one.base_run_id,
+            "past": lambda one: one.n_past,
+            "recent": lambda one: one.n_recent,
+            "tasks": lambda one: one.n_tasks_scored,
+            "alerts": lambda one: one.n_alerts,
+            "simulated": lambda one: one.simulated,
+        },
+        output_format,
+    )
 
 
 COMMANDS = (score, run)

@@ -15,7 +15,7 @@ from alertreview.cli.options import (
     result_format,
     with_application,
 )
-from alertreview.cli.tables import STANDARD_OUTPUT, as_text, is_set, tell, tell_done, write_out
+from alertreview.cli.tables import STANDARD_OUTPUT, is_set, print_list, tell, tell_done, write_out
 from core.errors import InvalidInputError, SourceError
 from core.number_texts import counted
 
@@ -193,22 +193,19 @@ def study_plan(
     else:
         report = application.reports.report(slug or "")
         plans, share = plan_next(report, half_width), report.primary.n_positive / max(report.primary.n_used, 1)
-    records = [
-        {
-            "allocation": plan.allocation,
-            "cases": plan.n_cases,
-            "by_stratum": " + ".join(str(n) for n in plan.by_stratum),
-            "half_width": None if plan.half_width is None else round(plan.half_width, 3),
-            "relevant": round(plan.n_relevant),
-        }
-        for plan in plans
-    ]
-    names: tuple[str, ...] = ("allocation", "cases", "by_stratum", "half_width", "relevant")
     n_to_compare = None if compare is None else required_cases_to_compare(*compare, positive_share=share)
-    if compare is not None and output_format != "table":
-        names = (*names, "cases_to_compare")
-        records = [{**record, "cases_to_compare": n_to_compare} for record in records]
-    click.echo(as_text(records, names, output_format), nl=False)
+    print_list(
+        plans,
+        {
+            "allocation": lambda plan: plan.allocation,
+            "cases": lambda plan: plan.n_cases,
+            "by_stratum": lambda plan: " + ".join(str(n) for n in plan.by_stratum),
+            "half_width": lambda plan: None if plan.half_width is None else round(plan.half_width, 3),
+            "relevant": lambda plan: round(plan.n_relevant),
+            **({} if compare is None or output_format == "table" else {"cases_to_compare": lambda _: n_to_compare}),
+        },
+        output_format,
+    )
     if compare is not None and output_format == "table":
         click.echo(
             f"{n_to_compare} decided cases tell an AUC of {compare[0]:g} from one of {compare[1]:g}, 8 times in 10."
@@ -220,33 +217,21 @@ def study_plan(
 @with_application
 def study_list(application: "Application", output_format: str) -> None:
     """List the studies of the site, newest first."""
-    views = application.studies.all()
-    records = [
+    print_list(
+        application.studies.all(),
         {
-            "study": view.slug,
-            "title": view.title,
-            "status": view.status.value,
-            "cases": view.n_cases,
-            "complete": view.n_complete,
-            "readers_per_case": view.n_slots,
-            "calibration": view.is_calibration,
-            "open_panel": view.is_open_panel,
-            "simulated": view.simulated,
-        }
-        for view in views
-    ]
-    names = (
-        "study",
-        "title",
-        "status",
-        "cases",
-        "complete",
-        "readers_per_case",
-        "calibration",
-        "open_panel",
-        "simulated",
+            "study": lambda view: view.slug,
+            "title": lambda view: view.title,
+            "status": lambda view: view.status.value,
+            "cases": lambda view: view.n_cases,
+            "complete": lambda view: view.n_complete,
+            "readers_per_case": lambda view: view.n_slots,
+            "calibration": lambda view: view.is_calibration,
+            "open_panel": lambda view: view.is_open_panel,
+            "simulated": lambda view: view.simulated,
+        },
+        output_format,
     )
-    click.echo(as_text(records, names, output_format), nl=False)
 
 
 @study.command(name="cases")

@@ -4,13 +4,15 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from alertreview.files import write_bytes
+
+T = TypeVar("T")
 
 STANDARD_OUTPUT = "-"
 
@@ -62,6 +64,12 @@ def as_text(records: Sequence[Mapping[str, Any]], names: Sequence[str], output_f
     columns = {name: ["" if r[name] is None else str(r[name]) for r in records] for name in names}
     numbers = {name for name in names if any(isinstance(r[name], (int, float)) for r in records)}
     return aligned(columns, right=numbers)
+
+
+def print_list(things: Iterable[T], columns: Mapping[str, Callable[[T], Any]], output_format: str) -> None:
+    """Print a row for each thing, as `as_text` writes it: what the columns find in it, by their names."""
+    records = [{name: found(one) for name, found in columns.items()} for one in things]
+    click.echo(as_text(records, tuple(columns), output_format), nl=False)
 
 
 def aligned(columns: Mapping[str, Sequence[str]], *, right: Collection[str] = ()) -> str:

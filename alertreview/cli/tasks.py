@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from alertreview.cli.options import FilePath, list_format, out_option, result_format, with_application
-from alertreview.cli.tables import as_text, tell, tell_done, write_out
+from alertreview.cli.tables import as_text, print_list, tell, tell_done, write_out
 from core.number_texts import counted
 from core.vocabulary import Decision
 
@@ -29,24 +29,22 @@ def tasks_list(application: "Application", output_format: str, asked: bool | Non
     from alertreview.records.catalogue import current_catalogue
 
     entries = current_catalogue(application.settings, application.database)
-    records = [
+    print_list(
+        [entry for entry in entries if asked is None or asked is not bool(entry.off)],
         {
-            "task": entry.name,
-            "kind": entry.kind.value,
-            "asked": not entry.off,
-            "decisions": entry.n_positive,
-            "share": round(entry.rate, 4),
-            "members": len(entry.members) or None,
-            "group": entry.order_group,
-            "muted_until": entry.setting.muted_until and entry.setting.muted_until.isoformat(),
-            "why_not": entry.off,
-            "task_key": entry.task_key,
-        }
-        for entry in entries
-        if asked is None or asked is not bool(entry.off)
-    ]
-    names = ("task", "kind", "asked", "decisions", "share", "members", "group", "muted_until", "why_not", "task_key")
-    click.echo(as_text(records, names, output_format), nl=False)
+            "task": lambda entry: entry.name,
+            "kind": lambda entry: entry.kind.value,
+            "asked": lambda entry: not entry.off,
+            "decisions": lambda entry: entry.n_positive,
+            "share": lambda entry: round(entry.rate, 4),
+            "members": lambda entry: len(entry.members) or None,
+            "group": lambda entry: entry.order_group,
+            "muted_until": lambda entry: entry.setting.muted_until and entry.setting.muted_until.isoformat(),
+            "why_not": lambda entry: entry.off,
+            "task_key": lambda entry: entry.task_key,
+        },
+        output_format,
+    )
 
 
 @tasks.command(name="alerts")
