@@ -80,7 +80,7 @@ class Record:
 
     A subclass with a `__tablename__` is a table too: an annotation ``Column[type]`` makes a column, which the class has
     under the name of the field (``Person.name`` in a query, ``person.name`` for a value). ``ClassVar[Column[type]]``
-    makes a column that records do not carry; an annotation without ``Mapped`` is a field that a query has to join.
+    makes a column that records do not carry; an annotation without ``Column`` is a field that a query has to join.
     A subclass without a `__tablename__` adds fields to a table's or stands alone.
     """
 

@@ -93,8 +93,8 @@ class SignInSession(Record):
     """What the browser says it is, shortened, so that a person recognises her sessions."""
 
 
-class SignedInSession(SignInSession):
-    """A session and the person behind it."""
+class Holder(Record):
+    """The person behind a session or a token."""
 
     name: str
     role: Role
@@ -103,6 +103,10 @@ class SignedInSession(SignInSession):
     all_units: bool
     login: str | None
     """Name by which the source knows the person; None without an account."""
+
+
+class SignedInSession(SignInSession, Holder):
+    """A session and the person behind it."""
 
 
 class SignInFlow(Record):
@@ -142,15 +146,9 @@ class ApiToken(Record):
     """When it was revoked; empty while it stands."""
 
 
-class HeldApiToken(ApiToken):
+class HeldApiToken(ApiToken, Holder):
     """A token and the person behind it."""
 
-    name: str
-    role: Role
-    further_roles: str
-    active: bool
-    all_units: bool
-    login: str | None
     source: SignInSource | None
 
 

@@ -148,9 +148,10 @@ class Accounts(Repository):
         mark(self._connection, _SEALED, person_id)
 
 
+_HOLDER = (Person.name, Person.role, Person.further_roles, Person.active, Person.all_units, Account.login)
 _OF_TOKEN = (
     select_records(SignInSession)
-    .add_columns(Person.name, Person.role, Person.further_roles, Person.active, Person.all_units, Account.login)
+    .add_columns(*_HOLDER)
     .join(Person, Person.id == SignInSession.person_id)
     .outerjoin(Account, Account.person_id == Person.id)
     .where(SignInSession.token_hash == given("token_hash"))
@@ -226,9 +227,7 @@ class Sessions(Repository):
 
 _WITH_HOLDER = (
     select_records(ApiToken)
-    .add_columns(
-        Person.name, Person.role, Person.further_roles, Person.active, Person.all_units, Account.login, Account.source
-    )
+    .add_columns(*_HOLDER, Account.source)
     .join(Person, Person.id == ApiToken.person_id)
     .outerjoin(Account, Account.person_id == Person.id)
 )
