@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -125,6 +125,13 @@ class Row(NamedTuple):
     is_date: bool = False
 
 
+class Place(NamedTuple):
+    """Where a resource stands."""
+
+    file: str
+    line: int
+
+
 class _Encounter(NamedTuple):
     kind: str
     start: datetime | None
@@ -150,15 +157,18 @@ def read(source: Path, mapping: SiteMapping) -> Source:
 
 def code_counts(source: Path, mapping: SiteMapping) -> Counter[str]:
     """Count codes in the first lines of every file, to find out which mapping fits."""
-    return Counter(row.code for row in _Reader(source, mapping).rows(_LINES_TO_LOOK_AT))
+    return Counter(row.code for _, row in _Reader(source, mapping).rows(_LINES_TO_LOOK_AT))
 
 
-def _chunks(rows: Iterator[Row]) -> Iterator[pd.DataFrame]:
-    while waiting := list(islice(rows, _ROWS_PER_CHUNK)):
-        columns: dict[str, object] = dict(zip(Row._fields, zip(*waiting, strict=True), strict=True))
-        for name in ("time", "known_at", "end"):
-            columns[name] = np.array(columns[name], dtype="datetime64[us]")
-        yield pd.DataFrame(columns).astype(dict.fromkeys(_TEXTS, "category"))
+def _chunks(placed: Iterator[tuple[Place, Row]]) -> Iterator[pd.DataFrame]:
+    for file, of_file in groupby(placed, key=lambda each: each[0].file):
+        while waiting := list(islice(of_file, _ROWS_PER_CHUNK)):
+            lines = np.array([place.line for place, _ in waiting])
+            columns = dict(zip(Row._fields, map(list, zip(*(row for _, row in waiting), strict=True)), strict=True))
+            times = {name: np.array(columns[name], dtype="datetime64[us]") for name in ("time", "known_at", "end")}
+            chunk = pd.DataFrame(columns | times, index=lines - lines[0]).astype(dict.fromkeys(_TEXTS, "category"))
+            chunk.attrs = {"file": file, "first_row": int(lines[0])}
+            yield chunk
 
 
 class _Reader:
@@ -179,7 +189,7 @@ class _Reader:
         self._zones = Zones()
         self._stays: dict[tuple[str, str, datetime | None], int] = {}
         self._foreign: Counter[str] = Counter()
-        self._former: dict[str, set[tuple[str, int]]] = {}
+        self._former: dict[str, set[Place]] = {}
         self._waiting: list[tuple[str, Row]] = []
         self._files = self._by_type(source)
         self._look_up()
@@ -211,7 +221,7 @@ class _Reader:
             raise SourceError(f"{source.name}: holds no ndjson file of Patient resources. Export them too.")
         return out
 
-    def _of_type(self, kind: str, n_lines: int | None = None) -> Iterator[tuple[JsonObject, str]]:
+    def _of_type(self, kind: str, n_lines: int | None = None) -> Iterator[tuple[JsonObject, Place]]:
         """Return the resources of a type with file and line; what cannot be understood is refused with both."""
         files = self._files.get(kind, ())
         if n_lines is None and kind not in self._former:
@@ -222,14 +232,15 @@ class _Reader:
                 )
         for file in files:
             for line, resource in islice(objects(file), n_lines):
-                if (file.name, line) in self._former.get(kind, ()):
+                place = Place(file.name, line)
+                if place in self._former.get(kind, ()):
                     continue
-                where = f"{file.name}: line {line:,}"
-                if resource.get("resourceType") != kind:
-                    raise SourceError(
-                        f"{where}: is no {kind}, as the lines before it. A bulk export has one type per file. {_ADVICE}"
-                    )
-                yield resource, where
+                with _refusing(place):
+                    if resource.get("resourceType") != kind:
+                        raise WrongElementError(
+                            f"is no {kind}, as the lines before it; a bulk export has one type per file"
+                        )
+                yield resource, place
 
     def _look_up(self) -> None:
         take: dict[str, Callable[[JsonObject], None]] = {
@@ -248,8 +259,8 @@ class _Reader:
                 )
         self.simulated = n_simulated == len(set(self._patients.values())) > 0
 
-    def rows(self, n_lines: int | None) -> Iterator[Row]:
-        """Return all rows; of each file those of its first lines."""
+    def rows(self, n_lines: int | None) -> Iterator[tuple[Place, Row]]:
+        """Return all rows, with where they come from; of each file those of its first lines."""
         for kind, convert in self._converters().items():
             for resource, where in self._of_type(kind, n_lines):
                 with _refusing(where):
@@ -257,8 +268,8 @@ class _Reader:
                     status, is_date = _status(resource), len(text(resource, _TIMED.get(kind, ""))) == _DAY
                 if status not in _KNOWN or is_date:
                     made = [row._replace(status=status, is_date=is_date) for row in made]
-                yield from made
-        yield from self._with_specimens()
+                yield from ((where, row) for row in made)
+        yield from ((Place("", 1), row) for row in self._with_specimens())
         self.findings.extend(self._zones.findings())
         self._remark_on_zone()
 
@@ -610,20 +621,20 @@ class _Reader:
         self._waiting.clear()
 
 
-def _former_versions(files: Sequence[TextFile]) -> set[tuple[str, int]]:
+def _former_versions(files: Sequence[TextFile]) -> set[Place]:
     """Return file and line of the resources of a type of which another line holds a later version.
 
     Lines that are equal, and resources of several patients, are no versions of each other.
     """
-    versions: dict[str, list[tuple[tuple[int, str, int], int, tuple[str, int]]]] = {}
+    versions: dict[str, list[tuple[tuple[int, str, int], int, Place]]] = {}
     for name, line, resource in repeated(files):
         meta = part(resource, "meta")
         number, updated = text(meta, "versionId"), text(meta, "lastUpdated")
         if number or updated:
             of = f"{name_in(resource)} {reference(resource, 'subject')} {reference(resource, 'patient')}"
             rank = (int(number) if number.isdecimal() else 0, updated, len(versions.get(of, ())))
-            versions.setdefault(of, []).append((rank, hash(json.dumps(resource, sort_keys=True)), (name, line)))
-    former: set[tuple[str, int]] = set()
+            versions.setdefault(of, []).append((rank, hash(json.dumps(resource, sort_keys=True)), Place(name, line)))
+    former: set[Place] = set()
     for each in versions.values():
         last = max(each)
         former.update(place for _, said, place in each if said != last[1])
@@ -631,12 +642,12 @@ def _former_versions(files: Sequence[TextFile]) -> set[tuple[str, int]]:
 
 
 @contextmanager
-def _refusing(where: str) -> Iterator[None]:
+def _refusing(place: Place) -> Iterator[None]:
     """Raise an error that names file and line where an element is wrong."""
     try:
         yield
     except WrongElementError as error:
-        raise SourceError(f"{where}: {error}. {_ADVICE}") from None
+        raise SourceError(f"{place.file}: line {place.line:,}: {error}. {_ADVICE}") from None
 
 
 def _order(resource: JsonObject, *said: object) -> str:

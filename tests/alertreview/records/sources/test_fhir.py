@@ -169,6 +169,14 @@ def test_a_status_that_nobody_knows_counts_and_is_named(tmp_path):
     assert (unknown.count, unknown.examples) == (1, ("vidimiert",))
 
 
+def test_what_is_doubted_is_named_by_file_and_line(tmp_path):
+    away = encounter("e2", period={"start": "2026-01-08T06:00:00Z", "end": "9999-12-31T00:00:00Z"})
+    far = [order(f"{year}-01-01T09:00:00Z") for year in (2026, 1900)]
+    _, report = build_cohort(write_export(tmp_path, *STAY, away, *far), format="fhir", min_positive=1)
+    doubted = next(each for each in report.checks if each.name == "sentinel_dates")
+    assert doubted.examples == ("Encounter.000.ndjson, row 2", "MedicationRequest.000.ndjson, row 2")
+
+
 def version(resource, name, number, updated="2026-02-01T00:00:00Z", **changes):
     return {**resource, **changes, "id": name, "meta": {"versionId": number, "lastUpdated": updated}}
 
