@@ -143,8 +143,15 @@ class ParquetTables:
             spelled = {name.lower(): name for name in file.schema_arrow.names}
             with refusing_damage(path):
                 for batch in file.iter_batches(ROWS_PER_FETCH, columns=[spelled[name] for name in columns]):
-                    yield row, batch.rename_columns(columns)
+                    yield row, pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), names=columns)
                     row += batch.num_rows
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return texts of any type of Arrow as the type that cells are read from."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return column.cast(kind).cast(pa.string()) if is_text else column
 
 
 def database_url(source: Path) -> str:

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from alertreview.cli.main import main
@@ -149,6 +150,28 @@ def test_a_folder_of_parquet_gives_the_cohort_of_the_csv_files(tmp_path, parts):
     assert cohort.content_hash == built(as_folder(tmp_path / "files", cdm))[0].content_hash
     unread = next(check for check in report.checks if check.name == "unread_files")
     assert unread.examples == ("notes.parquet",)
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+def test_parquet_that_holds_texts_is_read_as_a_csv_file_is(tmp_path, kind):
+    """Polars, DuckDB and pandas write texts of other types; a cell that is wrong is named by row."""
+    cdm = tables()
+    cdm["measurement"] = (
+        cdm["measurement"].astype({"value_as_number": "str"}).replace({"value_as_number": {"4.1": "<4.1"}})
+    )
+    expected = built(as_folder(tmp_path / "files", cdm))[0].content_hash
+    (tmp_path / "cdm").mkdir()
+    for name in cdm:
+        texts = pa.Table.from_pandas(pd.read_csv(tmp_path / "files" / f"{name}.csv", dtype=str, keep_default_na=False))
+        columns = [column.combine_chunks().cast(pa.string()) for column in texts.columns]
+        columns = [each.dictionary_encode() if pa.types.is_dictionary(kind) else each.cast(kind) for each in columns]
+        pq.write_table(pa.table(columns, names=texts.column_names), tmp_path / "cdm" / f"{name}.parquet")
+    assert built(tmp_path / "cdm")[0].content_hash == expected
+    labs = pq.read_table(tmp_path / "cdm" / "measurement.parquet").to_pandas().astype(str)
+    labs.loc[1, "measurement_datetime"] = "now"
+    labs.to_parquet(tmp_path / "cdm" / "measurement.parquet")
+    with pytest.raises(SourceError, match=r"measurement\.parquet: row 2, column 'measurement_datetime': 'now'"):
+        built(tmp_path / "cdm")
 
 
 def test_a_damaged_parquet_table_is_named(tmp_path):
