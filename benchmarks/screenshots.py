@@ -96,7 +96,7 @@ def _window(
             page.set_viewport_size({"width": x, "height": y})
             page.goto(f"{url}/{one.path}")
             if page.locator("main > .logo").count() == 0:
-                settle(page)
+                settle(page, 180_000)  # a report is computed first
             if one.act:
                 one.act(page)
             if docs:

@@ -129,8 +129,9 @@ def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKT
 
 
 def _frame(data: Timeline, kind: Kind, colours: Palette, size: Size, back: float | None) -> _Frame:
-    admitted = data.admitted_at or min((t for lab in data.labs for t in lab.times), default=data.snapshot_at)
-    stay = (data.snapshot_at - admitted).total_seconds() / 3600 + 2
+    # What was measured before the admission, in the emergency room, belongs to the stay.
+    first = min((t for lab in data.labs for t in lab.times), default=data.snapshot_at)
+    stay = (data.snapshot_at - min(first, data.admitted_at or first)).total_seconds() / 3600 + 2
     # A range that is longer than the stay would squeeze its first day.
     start = -max(min(stay, back if back is not None else stay), 18.0)
     since = data.snapshot_at + timedelta(hours=start)

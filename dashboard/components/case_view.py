@@ -127,7 +127,7 @@ def _row(value: LastValue) -> dict[str, object]:
         flag = {"high": "↑ high", "low": "↓ low"}.get(value.flag, "")
         words = " ".join(part for part in (texts.number(value.value), texts.unit(value.unit), flag) if part)
     else:
-        words = texts.shorten(value.text, 40 if is_phone() else 20) or "not measured"
+        words = texts.shorten(value.text, 40 if is_phone() else 20) or "not in this stay"
     before = value.trend[:-1] if value.value is not None else value.trend
     age = "" if value.hours_old is None else texts.hours(value.hours_old)
     if is_phone() and age:

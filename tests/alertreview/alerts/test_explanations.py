@@ -73,7 +73,7 @@ def test_reasons_are_said_with_two_different_shares_at_this_patients_values(appl
             for line in reasons.lines:
                 assert 0 <= line.share_without <= 1
                 assert line.share_with != line.share_without
-                assert line.here in {"yes", "no", "not measured"} or float(line.here.split()[0]) is not None
+                assert line.here in {"yes", "no", "no value"} or float(line.here.split()[0]) is not None
             n_lines += len(reasons.lines)
     assert n_lines >= 8, "most of the highest alerts have a reason"
 

@@ -249,6 +249,14 @@ def test_a_range_shows_that_much_of_the_stay(detail: AlertDetail, back: str, sta
     assert 2 <= len(axis["tickvals"]) <= 10
 
 
+def test_what_was_measured_before_the_admission_is_drawn_whole(detail: AlertDetail) -> None:
+    first = SNAPSHOT - timedelta(hours=35)  # in the emergency room
+    lab = replace(detail.patient.timeline.labs[0], times=(first,), values=(1.0,))
+    data = replace(detail.patient.timeline, admitted_at=SNAPSHOT - timedelta(hours=33), labs=(lab,))
+    start, _ = timeline(data, Kind.LAB_ORDER, LIGHT).figure["layout"]["xaxis"]["range"]
+    assert start <= -36, "at the very edge a dot is cut in half"
+
+
 def test_a_stay_of_a_year_has_a_tick_now_and_then(detail: AlertDetail) -> None:
     data = replace(detail.patient.timeline, admitted_at=SNAPSHOT - timedelta(days=400))
     for size in (DESKTOP, PHONE):

@@ -82,7 +82,7 @@ def test_a_case_of_any_shape_is_drawn(open_page: OpenPage, monkeypatch: pytest.M
             if each.name in VALUES:
                 assert said == f"{VALUES[each.name][1]} 10⁹/L", "without a range there is no flag"
         if name == "text results":
-            assert shown == {"Potassium": "3.1 10⁹/L ↓ low", "Blood Culture": "no growth", "CRP": "not measured"}
+            assert shown == {"Potassium": "3.1 10⁹/L ↓ low", "Blood Culture": "no growth", "CRP": "not in this stay"}
         if name == "conflicting units":
             assert shown == {"Glucose": "no value"}, "no number without its unit, and no flag"
             assert list(table["Earlier"]) == ["95 → 120"]
