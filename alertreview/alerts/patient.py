@@ -289,7 +289,8 @@ class SnapshotViews:
         done = words.happened or words.done
         # A panel has no value of its own.
         value = events.value[later[0]] if len(later) and len(keys) == 1 else np.nan
-        sentences = [self._first_decision(events, later, snapshot_at, str(task["name"]), done, value)]
+        seen_until = self._seen_until(row_index, events)
+        sentences = [self._first_decision(events, later, snapshot_at, seen_until, str(task["name"]), done, value)]
         if len(later) and events.time[later[0]] >= snapshot_at + WINDOW:
             sentences.append("Nothing within the 24 h in question.")
         ends = {
@@ -314,15 +315,32 @@ class SnapshotViews:
         within = times[(times >= snapshot_at) & (times < snapshot_at + WINDOW)]
         return float((within.min() - snapshot_at) / HOUR) if len(within) else None
 
+    def _seen_until(self, row_index: int, events: PatientEvents) -> np.datetime64:
+        """Return until when the record tells what was done: of a stay that goes on, to the patient's last event."""
+        horizon = self._snapshot_at(row_index) + HOURS_AFTER
+        stays = self.snapshot.stays
+        is_own = (stays["stay_id"] == self._instance(row_index)["stay_id"]).to_numpy()
+        goes_on = bool(stays.loc[is_own, "discharged_at"].isna().iloc[0])
+        return min(horizon, events.time.max()) if goes_on else horizon
+
     def _first_decision(
-        self, events: PatientEvents, later: Rows, snapshot_at: np.datetime64, name: str, done: str, value: float
+        self,
+        events: PatientEvents,
+        later: Rows,
+        snapshot_at: np.datetime64,
+        seen_until: np.datetime64,
+        name: str,
+        done: str,
+        value: float,
     ) -> str:
         start = self.at(snapshot_at).strftime("%H:%M")
         if not len(later):
-            return f"{name} was not {done} in the {RECORD_HOURS_AFTER} h after {start}."
+            end = "" if seen_until == snapshot_at + HOURS_AFTER else ", where the patient's records end"
+            return f"{name} was not {done} in the {_hours(max(seen_until - snapshot_at, 0 * HOUR))} after {start}{end}."
         first = later[0]
         words = "" if np.isnan(value) else f" ({measured_text(value)} {events.unit[first]})".replace(" )", ")")
-        when = self.at(events.time[first]).strftime("%d %b at %H:%M")
+        at = self.at(events.time[first])
+        when = f"{at.day} {at:%b at %H:%M}"
         after = _hours(events.time[first] - snapshot_at)
         lag = "" if after == "0 h" else f"{after} after {start}, "
         return f"{name} was {done} {lag}on {when}{words}."

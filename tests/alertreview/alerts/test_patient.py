@@ -322,6 +322,19 @@ def test_the_record_afterwards_agrees_with_the_decision(views: SnapshotViews) ->
             assert decided == within
 
 
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (END, "Warfarin was not ordered in the 72 h after 08:00."),
+        ("", "Warfarin was not ordered in the 23 h after 08:00, where the patient's records end."),
+    ],
+)
+def test_nothing_is_said_of_hours_after_the_end_of_the_records(tmp_path: Path, end: str, said: str) -> None:
+    views = made_views(tmp_path, ROWS + "{p},2026-01-03 07:00,LAB//K,4.1,,mmol/L,,,,,\n", end=end)
+    key = next(key for key in views.snapshot.tasks["task_key"] if "arfarin" in key)
+    assert views.record_after(1, key)[0] == said
+
+
 def test_a_panel_is_not_said_to_have_the_value_of_one_of_its_labs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,7 +349,7 @@ def test_a_panel_is_not_said_to_have_the_value_of_one_of_its_labs(
 
 @pytest.mark.parametrize(
     ("time", "said"),
-    [("08:00", "on 01 Jan at 08:00"), ("08:20", "on 01 Jan at 08:20"), ("11:00", "3 h after 08:00, on")],
+    [("08:00", "on 1 Jan at 08:00"), ("08:20", "on 1 Jan at 08:20"), ("11:00", "3 h after 08:00, on")],
 )
 def test_a_decision_at_the_snapshot_is_not_called_no_hours_later(tmp_path: Path, time: str, said: str) -> None:
     views = made_views(tmp_path, ROWS.replace("2026-01-02 06:26", f"2026-01-01 {time}"))
