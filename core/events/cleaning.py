@@ -123,6 +123,9 @@ def _taken(rows: pd.DataFrame, take: npt.NDArray[np.int64]) -> pd.DataFrame:
     return rows.iloc[take].reset_index(drop=True)
 
 
+_STARTS = tuple(kind.record.order for kind in Kind if kind.record.stop)
+_STOPS = tuple(kind.record.stop for kind in Kind if kind.record.stop)
+"""Events between which a drug, or what else has a course, is on."""
 _EXAMPLES = 3
 """Rows named for each doubt."""
 _CALLED_OFF_WITHIN = 24 * 3600
@@ -297,9 +300,8 @@ class Settling:
         """Return the places of starts and stops, and which of these are orders."""
         codes = rows["code"].to_numpy()
         kind = self._kind_of_code[codes]
-        courses = [each.record for each in Kind if each.record.stop]
-        starts = among(kind, [record.order for record in courses]) & (self._calls_off[codes] == 0)
-        course = np.flatnonzero(starts | among(kind, [record.stop for record in courses if record.stop]))
+        starts = among(kind, _STARTS) & (self._calls_off[codes] == 0)
+        course = np.flatnonzero(starts | among(kind, _STOPS))
         mine, kind, item = rows.iloc[course], kind[course], self._item_of_code[codes[course]]
         family = np.array([list(Kind).index(KIND_OF_EVENT[each]) if each in KIND_OF_EVENT else 0 for each in EventKind])
         series = mine["patient"].to_numpy().astype(np.int64) * len(self._vocabulary.items) + item
@@ -320,8 +322,8 @@ class Settling:
             course, found = self._orders(rows)
             for n, places in ((n_short, found.called_off), (n_stops, found.rows)):
                 codes = rows["code"].to_numpy()[course[places]]
-                is_stop = among(self._kind_of_code[codes], [each.record.stop for each in Kind if each.record.stop])
-                n += np.bincount(self._item_of_code[codes[is_stop]], minlength=len(n))
+                stops = codes[among(self._kind_of_code[codes], _STOPS)]
+                n += np.bincount(self._item_of_code[stops], minlength=len(n))
         self._is_ordered_once = (n_short >= _ENOUGH_ORDERS) & (n_short > n_stops)
 
     def _without_doubted(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -341,7 +343,7 @@ class Settling:
 
     def has_stops(self) -> bool:
         """Return whether the source tells of the end of any order."""
-        return bool(self._asked[[each.record.stop.number for each in Kind if each.record.stop]].any())
+        return bool(self._asked[[stop.number for stop in _STOPS]].any())
 
     def doubted_scales(self) -> list[Finding]:
         """Doubt the numbers of items, as they were settled."""

@@ -151,9 +151,7 @@ class StreamBuilder:
 
     def _some_dates(self) -> Finding:
         """Count the events that the source dates without a time of day, of kinds of which others have one."""
-        n = Counter[EventKind]()
-        for (_, kind), times in self._n_timed.items():
-            n[kind] += times
+        n = _by_kind(self._n_timed)
         dated = {kind: int(self._n_dates[kind.number]) for kind in n if kind not in self._without_clock()}
         mixed = [kind for kind, n_dates in dated.items() if _FEW_DATES <= n_dates < SHARE_OF_DATES * n[kind]]
         shown = tuple(f"{kind} ({dated[kind] / n[kind]:.0%} without a time of day)" for kind in mixed)
@@ -164,11 +162,7 @@ class StreamBuilder:
 
     def _dated_files(self) -> Finding:
         """Count the events of files that have dates, where the other files have times of the same kind."""
-        of_kind, midnights = Counter[EventKind](), Counter[EventKind]()
-        for (_, kind), n in self._n_timed.items():
-            of_kind[kind] += n
-        for (_, kind), n in self._n_midnight.items():
-            midnights[kind] += n
+        of_kind, midnights = _by_kind(self._n_timed), _by_kind(self._n_midnight)
         dated = [
             (file, kind)
             for (file, kind), n in self._n_timed.items()
@@ -413,6 +407,14 @@ class StreamBuilder:
             if counts:
                 out.append(self._book.dropped_codes(reason, counts))
         return tuple(sorted(out, key=lambda drop: (-drop.n_rows, drop.reason)))
+
+
+def _by_kind(counts: Mapping[tuple[str, EventKind], int]) -> Counter[EventKind]:
+    """Return counts by file and kind as counts by kind."""
+    out = Counter[EventKind]()
+    for (_, kind), n in counts.items():
+        out[kind] += n
+    return out
 
 
 def _in_one_spelling(chunk: pd.DataFrame) -> pd.DataFrame:

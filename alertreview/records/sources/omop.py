@@ -153,10 +153,9 @@ class _Reader:
         self._care_sites = _names_by_id(
             tables, "care_site", "care_site_id", ["care_site_name", "care_site_source_value"]
         )
-        self._units = _names_by_id(
-            tables, "concept", "concept_id", ["concept_code"], only=self._ids("measurement", "unit_concept_id")
-        )
-        self._shared = {stem: self._shared_values(table, stem) for table, stem in _SOURCE_CODED.items()}
+        unit_ids: set[int] = set()
+        self._shared = {stem: self._shared_values(table, stem, unit_ids) for table, stem in _SOURCE_CODED.items()}
+        self._units = _names_by_id(tables, "concept", "concept_id", ["concept_code"], only=unit_ids)
 
     def chunks(self, n_batches: int | None) -> Iterator[pd.DataFrame]:
         """Yield rows of all tables; of each table at most `n_batches` batches."""
@@ -187,27 +186,24 @@ class _Reader:
                 self._tables.remarks.append(f"The table {table} has no row: {_DECIDE[table]} are missing.")
         self._tables.findings.extend(self._zones.findings())
 
-    def _ids(self, table: str, column: str) -> set[int]:
-        if column not in self._tables.columns(table):
-            return set()
-        out: set[int] = set()
-        for first_row, batch in self._tables.batches(table, [column]):
-            rows = _Rows(batch, self._tables.where(table), first_row, self._mapping, self._zones)
-            out.update(np.unique(rows.ids(column)).tolist())
-        return out
+    def _shared_values(self, table: str, stem: str, unit_ids: set[int]) -> set[str]:
+        """Return the source values that stand for several concepts of the source where there is no standard one.
 
-    def _shared_values(self, table: str, stem: str) -> set[str]:
-        """Return the source values that stand for several concepts of the source where there is no standard one."""
-        columns = [f"{stem}_concept_id", f"{stem}_source_value", f"{stem}_source_concept_id"]
-        if not {columns[1], columns[2]} <= self._tables.columns(table):
+        Concepts of units are added to `unit_ids` in the same walk over the table.
+        """
+        standard, value, of_source = (f"{stem}_{end}" for end in ("concept_id", "source_value", "source_concept_id"))
+        found = self._tables.columns(table)
+        present = [name for name in (standard, value, of_source, "unit_concept_id") if name in found]
+        if not {of_source, "unit_concept_id"} & found:
             return set()
         meant: dict[str, set[int]] = {}
-        present = [name for name in columns if name in self._tables.columns(table)]
         for first_row, batch in self._tables.batches(table, present):
             rows = _Rows(batch, self._tables.where(table), first_row, self._mapping, self._zones)
-            mine = ~rows.is_known(columns[0]) & rows.is_known(columns[2])
+            if rows.has("unit_concept_id"):
+                unit_ids.update(np.unique(rows.ids("unit_concept_id")).tolist())
+            mine = ~rows.is_known(standard) & rows.is_known(of_source)
             if mine.any():
-                pairs = pd.DataFrame({"text": rows.text(columns[1])[mine], "id": rows.ids(columns[2])[mine]})
+                pairs = pd.DataFrame({"text": rows.text(value)[mine], "id": rows.ids(of_source)[mine]})
                 for text, number in pairs.drop_duplicates().itertuples(index=False):
                     meant.setdefault(text, set()).add(number)
         return {text for text, numbers in meant.items() if len(numbers) > 1}
@@ -278,16 +274,15 @@ class _Reader:
         dose = (amount + " " + dose_unit).where((amount != "") & (dose_unit != ""), "")
         # The CDM has no status; what was entered in error or never given says so where it was stopped.
         reasons = rows.text("stop_reason").astype("category")
-        status = reasons.where(reasons.isin([each for each in reasons.cat.categories if self._is_not_done(each)]))
+        status = reasons.where(
+            reasons.isin([each for each in reasons.cat.categories if self._mapping.says_not_done(each)])
+        )
         dated = rows.dated["drug_exposure_start"]
         starts = _chunk(subject, start, codes + "//START//" + key).assign(status=status, is_date=dated)
         order = self._orders(rows, subject, starts, end)
         yield starts.assign(end=end.to_numpy(), dose=dose, route=rows.text("route_source_value"), order=order)
         stops = _chunk(subject, end, codes + "//STOP//" + key).assign(order=order, status=status)
         yield stops[end.notna()]
-
-    def _is_not_done(self, text: str) -> bool:
-        return self._mapping.says_not_done(text)
 
     @staticmethod
     def _orders(
