@@ -245,6 +245,8 @@ class _Reader:
     def _measurements(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         unit = rows.text("unit_source_value")
         unit = unit.where(unit != "", _looked_up(rows.ids("unit_concept_id"), self._units))
+        # Two slashes end the code of the item.
+        unit = unit.str.replace("//", "/", regex=False)
         key, title = self._key(rows, "measurement_concept_id"), self._title(rows, "measurement_concept_id")
         subject, time = rows.subject(), rows.time("measurement")
         code = "MEASUREMENT//" + key + "//" + unit

@@ -225,6 +225,15 @@ def test_an_exposure_without_an_end_lasts_as_long_as_its_supply(tmp_path):
     )
 
 
+def test_two_slashes_in_a_unit_are_no_part_of_the_lab(tmp_path):
+    def change(labs):
+        labs["unit_source_value"] = "mmol//L"
+
+    cohort, _ = omop(tmp_path, "measurement", change)
+    labs = cohort.events[cohort.events["kind"] == "LAB_RESULT"]
+    assert (set(labs["item"]), set(labs["unit"])) == ({"Potassium", "Creatinine"}, {"mmol/L"})
+
+
 def test_a_person_without_a_concept_has_the_sex_of_the_source(tmp_path):
     def change(people):
         people["gender_concept_id"] = "0"
