@@ -27,7 +27,9 @@ def _sort(rows: Any, n: Any, when: Any) -> None:
     n_moves = 0
     for i in range(1, n):
         if n_moves > _MOVES_OF_EACH * n:
-            rows[:n] = rows[:n][np.argsort(when[rows[:n]], kind="mergesort")]
+            ordered = rows[:n][np.argsort(when[rows[:n]], kind="mergesort")]
+            for place in range(n):
+                rows[place] = ordered[place]
             return
         row, j = rows[i], i
         while j > 0 and when[rows[j - 1]] > when[row]:

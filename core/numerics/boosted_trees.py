@@ -154,6 +154,32 @@ def _best_split(histogram: Any, min_in_leaf: int, ridge: float) -> Any:
 
 
 @compiled
+def _subtract(whole: Any, part: Any, into: Any) -> None:
+    """Write what is left of one histogram without another; an array as a whole would bring in an error of shapes."""
+    for feature in range(whole.shape[0]):
+        for cell in range(whole.shape[1]):
+            for i in range(whole.shape[2]):
+                into[feature, cell, i] = whole[feature, cell, i] - part[feature, cell, i]
+
+
+@compiled
+def _divide(bins: Any, cell: int, rows: Any, begin: int, end: int, moved: Any) -> Any:
+    """Put the rows of the left child before those of the right one, each in their order; return where these begin."""
+    middle, after = begin, 0
+    for place in range(begin, end):
+        row = rows[place]
+        if bins[row] <= cell:
+            rows[middle] = row
+            middle += 1
+        else:
+            moved[after] = row
+            after += 1
+    for place in range(after):
+        rows[middle + place] = moved[place]
+    return middle
+
+
+@compiled
 def _grow(
     bins: Any,
     residual: Any,
@@ -184,16 +210,7 @@ def _grow(
         if gains[node] <= 0.0:
             break
         begin, end, feature, cell = begins[node], ends[node], split_features[node], split_bins[node]
-        middle, after = begin, 0
-        for place in range(begin, end):
-            row = rows[place]
-            if bins[row, feature] <= cell:
-                rows[middle] = row
-                middle += 1
-            else:
-                moved[after] = row
-                after += 1
-        rows[middle:end] = moved[:after]
+        middle = _divide(bins[:, feature], cell, rows, begin, end, moved)
         features[node], thresholds[node], left[node] = feature, edges[feature, cell], n_used
         gains[node] = 0.0
         begins[n_used], ends[n_used], begins[n_used + 1], ends[n_used + 1] = begin, middle, middle, end
@@ -201,7 +218,7 @@ def _grow(
         small = n_used if middle - begin <= end - middle else n_used + 1
         large = 2 * n_used + 1 - small
         _histogram(bins, residual, weights, rows, begins[small], ends[small], histograms[small])
-        histograms[large] = histograms[node] - histograms[small]
+        _subtract(histograms[node], histograms[small], histograms[large])
         for child in (n_used, n_used + 1):
             gains[child], split_features[child], split_bins[child] = _best_split(histograms[child], min_in_leaf, ridge)
         n_used += 2

@@ -1,5 +1,6 @@
 """Shared sums against NumPy in double precision, and how loops are compiled and cached."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -83,6 +84,26 @@ def extended_elsewhere(cache):
     file, environment = cache / "extended.npy", os.environ | {"NUMBA_CACHE_DIR": str(cache)}
     subprocess.run([sys.executable, "-c", code, str(file)], cwd=ROOT, env=environment, capture_output=True, check=True)
     return np.load(file)
+
+
+def test_no_loop_assigns_an_array_to_a_slice():
+    # Numba then compiles the words of an error of shapes, with all that texts need: seconds for each loop.
+    core, found = Path(compiled.__file__).parents[1], []
+    for name in compiled.SOURCES:
+        for loop in ast.parse((core / f"{name}.py").read_text(encoding="utf-8")).body:
+            if not isinstance(loop, ast.FunctionDef) or not any(
+                "compiled" in ast.unparse(d) for d in loop.decorator_list
+            ):
+                continue
+            for line in ast.walk(loop):
+                if isinstance(line, ast.Assign) and not isinstance(line.value, ast.Constant):
+                    found += [
+                        f"{name}.{loop.name}: {ast.unparse(line)}"
+                        for target in line.targets
+                        if isinstance(target, ast.Subscript)
+                        and any(isinstance(part, ast.Slice) for part in ast.walk(target.slice))
+                    ]
+    assert found == []
 
 
 def test_cached_machine_code_gives_what_fresh_machine_code_gives(tmp_path):
