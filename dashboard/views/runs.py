@@ -57,7 +57,7 @@ def page() -> None:
                 "Past instances": f"{run.n_past:,}",
                 "Recent instances": f"{run.n_recent:,}",
                 "Tasks scored": f"{run.n_tasks_scored:,}",
-                "Tasks left out": f"{run.n_tasks_left_out:,}",
+                "Tasks not scored": f"{run.n_tasks_left_out:,}",
                 "Alerts listed": f"{run.n_alerts:,}, scaled score {texts.score(run.floor)} or more",
                 "Seed": f"{run.seed}",
             }

@@ -9,7 +9,7 @@ import pytest
 import typst
 
 from alertreview.reports import figures
-from alertreview.reports.plot import Anchor, Axis, Curve, Dots, Plot, Stroke, Words, draw_svg
+from alertreview.reports.plot import Anchor, Axis, Curve, Dots, Plot, Segment, Stroke, Words, draw_svg
 from core.statistics.estimate import Estimate, not_computable
 from core.studies.make_report import study_report
 from core.studies.report import AgreementFigures, AgreementReport, FlowDiagram, PairAgreement, StudyReport
@@ -62,6 +62,17 @@ def test_every_figure_of_a_report_is_drawn_inside_its_frame_and_says_what_it_sho
         assert picture.attrib["aria-label"] == plot.alt == picture.findtext(f"{SVG}title")
         assert plot.alt.endswith(".")
         assert draw_svg(plot) == draw_svg(plot)
+
+
+def test_an_axis_of_intervals_is_no_wider_than_what_is_drawn(report: StudyReport) -> None:
+    for plot in (
+        figures.auc_of_methods(report.primary, report.primary_scorer),
+        figures.agreement_of_readers(report.agreement),
+        figures.auc_by_reader(report.readers, report.primary_scorer),
+    ):
+        assert plot is not None
+        drawn = [end[0] for mark in plot.marks if isinstance(mark, Segment) for end in (mark.start, mark.end)]
+        assert max(drawn) - min(drawn) > 0.8 * (plot.x.high - plot.x.low)
 
 
 def test_the_primary_curve_comes_first_and_then_the_best(report: StudyReport) -> None:
