@@ -51,6 +51,7 @@ from alertreview.records.sources.omop_tables import (
 from alertreview.records.sources.text_tables import text_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
+from core.number_texts import counted
 
 _COLUMNS = {
     "person": "person_id gender_concept_id gender_source_value birth_datetime year_of_birth month_of_birth "
@@ -153,6 +154,8 @@ class _Reader:
         self._care_sites = _names_by_id(
             tables, "care_site", "care_site_id", ["care_site_name", "care_site_source_value"]
         )
+        self._persons = np.zeros(0, dtype=np.int64)
+        self._strangers: set[int] = set()
         unit_ids: set[int] = set()
         self._shared = {stem: self._shared_values(table, stem, unit_ids) for table, stem in _SOURCE_CODED.items()}
         self._units = _names_by_id(tables, "concept", "concept_id", ["concept_code"], only=unit_ids)
@@ -184,6 +187,9 @@ class _Reader:
                     yield chunk
             if n_rows == 0 and table in _DECIDE:
                 self._tables.remarks.append(f"The table {table} has no row: {_DECIDE[table]} are missing.")
+        if self._strangers:
+            n = counted(len(self._strangers), "patient")
+            self._tables.remarks.append(f"visit_occurrence names {n} without a row in person: sex and age are missing.")
         self._tables.findings.extend(self._zones.findings())
 
     def _shared_values(self, table: str, stem: str, unit_ids: set[int]) -> set[str]:
@@ -210,12 +216,14 @@ class _Reader:
 
     def _person(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         subject = rows.subject()
+        self._persons = np.append(self._persons, subject)
         sex = self._key(rows, "gender_concept_id")
         yield _chunk(subject, rows.no_times(), "GENDER//" + sex.where(sex != "", "0"))
         yield _chunk(subject, rows.birth(), _same("MEDS_BIRTH", rows.n))
 
     def _visits(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         subject, concept = rows.subject(), rows.ids("visit_concept_id")
+        self._strangers.update(np.setdiff1d(subject, self._persons).tolist())
         start, end = rows.time("visit_start"), rows.time("visit_end")
         visits = self._mapping.visits
         included = np.isin(concept, visits.included_concepts) if visits.included_concepts is not None else True

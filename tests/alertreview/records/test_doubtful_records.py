@@ -225,6 +225,17 @@ def test_an_exposure_without_an_end_lasts_as_long_as_its_supply(tmp_path):
     )
 
 
+def test_patients_without_a_person_are_remarked_on(tmp_path):
+    def change(people):
+        people.loc[[2, 5], "person_id"] = ["98", "99"]
+
+    cohort, report = omop(tmp_path, "person", change)
+    assert len(cohort.instances) == N_INSTANCES
+    assert report.read.remarks == (
+        "visit_occurrence names 2 patients without a row in person: sex and age are missing.",
+    )
+
+
 def test_two_slashes_in_a_unit_are_no_part_of_the_lab(tmp_path):
     def change(labs):
         labs["unit_source_value"] = "mmol//L"
