@@ -306,7 +306,7 @@ def test_the_commands_write_a_folder_once_and_read_it_again(
     assert main(["study", "cases", *given, "--out", str(tmp_path / "out")]) == 2
     assert "there already" in capsys.readouterr().err
     assert main(["study", "votes", str(tmp_path / "out" / "records.csv"), *given]) == 0
-    assert "0 of them were new" in capsys.readouterr().out
+    assert "0 of them new" in capsys.readouterr().out
     assert main(["study", "votes", str(tmp_path / "nothing.csv"), *given]) == 2
     (tmp_path / "latin.csv").write_bytes(b"\xff\xfe\x00")
     assert main(["study", "votes", str(tmp_path / "latin.csv"), *given]) == 2
