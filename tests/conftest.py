@@ -59,7 +59,6 @@ NOT_TRACED = tuple(
         "alertreview/records/test_lying_files.py",
         "alertreview/records/test_lying_records.py",
         "alertreview/records/test_mutated_sources.py",
-        "alertreview/records/test_pairs_of_lies.py",
         "alertreview/records/test_spellings_of_sources.py",
         "alertreview/review/test_open_panel_files.py",
         "alertreview/review/test_review_blinding.py",
