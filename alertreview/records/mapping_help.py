@@ -16,6 +16,7 @@ from core.errors import MappingError, NotFoundError
 from core.events.code_book import UNKNOWN, CodeBook
 from core.events.import_report import Dropped, KindCount, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
+from core.events.plausibility import OF_RULES, Severity, judged
 from core.kinds import ITEM_EVENTS, ITEM_WORDS, Kind
 from db.database import Database
 
@@ -53,6 +54,7 @@ class MappingCheck:
     n_codes: int
     kinds: tuple[KindCount, ...]
     dropped: tuple[Dropped, ...]
+    rules: tuple[str, ...]  # sentences on rules that no code came to
     problems: tuple[str, ...]  # sentences: what an import with this mapping would lack. Empty when it can be used.
 
     @property
@@ -69,6 +71,7 @@ class MappingCheck:
             head,
             *known,
             *(["Left out", *lost] if lost else []),
+            *self.rules,
             *(["Problems", *self.problems] if self.problems else []),
         ]
 
@@ -117,7 +120,14 @@ def _check(counts: ReadCounts, site: SiteMapping) -> MappingCheck:
     problems += site.without_item()
     if counts.problem:
         problems.append(counts.problem)
-    return MappingCheck(site.name, counts.n_rows, counts.n_codes, kinds, counts.dropped, tuple(problems))
+    problems += [
+        f"{check.sentence} For example: {', '.join(check.examples) or check.name}."
+        for check in judged(counts.findings, site.checks)
+        if check.name in OF_RULES and check.severity is not Severity.OK
+    ]
+    return MappingCheck(
+        site.name, counts.n_rows, counts.n_codes, kinds, counts.dropped, counts.idle_rules, tuple(problems)
+    )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.code_book import CodeBook, Subjects, ranked
+from core.events.doubted_kinds import KindDoubts
 from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, TOO_OLD, doubted
 from core.events.mapping import SiteMapping
 from core.events.orders import Orders, settle_orders
@@ -191,6 +192,7 @@ class Settling:
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self._scales = ValueScales()
+        self._kinds = KindDoubts(book, all_units)
         self._is_respelled = np.array(
             [unit != " ".join(raw.split()) and unit != "" for unit, raw in zip(of_column, units, strict=True)]
         )
@@ -263,13 +265,16 @@ class Settling:
         unit = self._units(codes, rows["unit"].to_numpy())
         said = is_bare & ~np.isnan(value) & (self._unit_of_text[text] != self._no_unit)
         unit = np.where(said, self._unit_of_text[text], unit)
+        patient, time = rows["patient"].to_numpy(), rows["time"].to_numpy()
+        self._kinds.add(codes, value, rows["text"].to_numpy() != 0, unit)
+        self._kinds.add_courses(kind, patient.astype(np.int64) * len(self._vocabulary.items) + item, time)
         value, unit = self.cleaner.look(value, item, unit, is_value)
         self.n_from_text += n_filled
         self._n_events += len(rows)
         self._asked[kind, item] = True
-        self._shares.add(kind, item, rows["patient"].to_numpy())
+        self._shares.add(kind, item, patient)
         is_label = among(kind, LABEL_EVENTS)
-        self._note_times(rows["time"].to_numpy()[~is_label] if is_label.any() else rows["time"].to_numpy())
+        self._note_times(time[~is_label] if is_label.any() else time)
         return rows.drop(columns="row").assign(kind=kind, item=item, text=text, value=value, unit=unit)
 
     def _without_duplicates(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -345,10 +350,10 @@ class Settling:
         """Return whether the source tells of the end of any order."""
         return bool(self._asked[[stop.number for stop in _STOPS]].any())
 
-    def doubted_scales(self) -> list[Finding]:
-        """Doubt the numbers of items, as they were settled."""
-        vocabulary = self._vocabulary
-        return self._scales.findings([vocabulary.names[place] for place in vocabulary.name_of_item])
+    def doubts(self) -> list[Finding]:
+        """Doubt the numbers of items, as they were settled, and the kinds that rules give to codes."""
+        names = [self._vocabulary.names[place] for place in self._vocabulary.name_of_item]
+        return [*self._scales.findings(names), *self._kinds.findings([names[item] for item in self._item_of_code])]
 
     def n_lost_values(self) -> int:
         """Count the numbers of results that were given up: of another unit, sentinels or implausible."""

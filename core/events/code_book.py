@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,8 @@ import pandas as pd
 from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
-from core.events.mapping import CompiledRules, SiteMapping, normalise
+from core.events.mapping import CompiledRules, Rule, SiteMapping, normalise
+from core.events.plausibility import Finding
 from core.events.spelling import (
     code_spelling,
     identifier,
@@ -115,23 +117,25 @@ def _matched(code: str, mapping: SiteMapping, rules: CompiledRules) -> Recognise
         match = pattern.fullmatch(code)
         if match is None:
             continue
-        if rule.kind == "IGNORE":
-            return Recognised(None, reason=rule.reason)
-        groups = match.groupdict()
-        spelling = rule.item or groups.get("item") or ""
-        if isinstance(rule.kind, FactKind):
-            unit = rule.unit or groups.get("unit") or ""
-            return Recognised(None, normalise(spelling, keep_case=True), spelling, unit, fact=rule.kind)
-        kind = EventKind(rule.kind)
-        if kind in KIND_OF_EVENT and spelling.casefold() in _NO_ITEM:
-            return Recognised(None, reason=NO_ITEM)
-        item = _item(kind, spelling, mapping)
-        if item and normalise(item) in mapping.ignored_keys:
-            return Recognised(None, item, spelling, reason=IGNORED_ITEM, counted_as=kind)
-        found = Recognised(kind, item, spelling, rule.unit or groups.get("unit") or "", rule=number)
-        worded = _with_event_word(found, groups.get("event"), mapping)
-        return worded if worded.kind is None else _called_off(code, worded, mapping) or worded
+        return replace(_meaning(code, match.groupdict(), rule, mapping), rule=number)
     return Recognised(None, reason=UNKNOWN)
+
+
+def _meaning(code: str, groups: Mapping[str, str], rule: Rule, mapping: SiteMapping) -> Recognised:
+    if rule.kind == "IGNORE":
+        return Recognised(None, reason=rule.reason)
+    spelling = rule.item or groups.get("item") or ""
+    unit = rule.unit or groups.get("unit") or ""
+    if isinstance(rule.kind, FactKind):
+        return Recognised(None, normalise(spelling, keep_case=True), spelling, unit, fact=rule.kind)
+    kind = EventKind(rule.kind)
+    if kind in KIND_OF_EVENT and spelling.casefold() in _NO_ITEM:
+        return Recognised(None, reason=NO_ITEM)
+    item = _item(kind, spelling, mapping)
+    if item and normalise(item) in mapping.ignored_keys:
+        return Recognised(None, item, spelling, reason=IGNORED_ITEM, counted_as=kind)
+    worded = _with_event_word(Recognised(kind, item, spelling, unit), groups.get("event"), mapping)
+    return worded if worded.kind is None else _called_off(code, worded, mapping) or worded
 
 
 def _called_off(code: str, found: Recognised, mapping: SiteMapping) -> Recognised | None:
@@ -302,7 +306,7 @@ class CodeBook:
         """
         codes: defaultdict[int, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for code, found in zip(self._codes, self.found, strict=True):
-            if found.rule >= 0 and _family(found) in _FAMILIES:
+            if found.kind and _family(found) in _FAMILIES:
                 codes[found.rule][found.item].append(code)
         for number, items in codes.items():
             rule = self.mapping.rules[number]
@@ -321,6 +325,40 @@ class CodeBook:
                     "group item, or give the rule a fixed item if this is meant."
                 )
         return ""
+
+    @cached_property
+    def _taken(self) -> dict[int, dict[str, Recognised]]:
+        """For each rule that no code came to, the codes that it matches and what earlier rules made of them."""
+        idle = set(range(len(self.mapping.rules))) - {found.rule for found in self.found}
+        book = list(zip(self._codes, self.found, strict=True))
+        patterns = {number: self.mapping.compiled_rules[number][0] for number in sorted(idle)}
+        return {n: {code: found for code, found in book if each.fullmatch(code)} for n, each in patterns.items()}
+
+    def idle_rules(self) -> tuple[str, ...]:
+        """Say which rules no code came to; rules are counted from 1."""
+        unmatched = [str(number + 1) for number, codes in self._taken.items() if not codes]
+        none = f"No code matches rule {', '.join(unmatched)} of {len(self.mapping.rules)}." if unmatched else ""
+        hidden = [
+            f"Rule {number + 1} ({self.mapping.rules[number].code}) comes to nothing: all its {len(codes):,} codes are "
+            f"taken by rule {', '.join(sorted({str(found.rule + 1) for found in codes.values()}))}."
+            for number, codes in self._taken.items()
+            if codes
+        ]
+        return tuple(filter(None, [none, *hidden]))
+
+    def hidden_rules(self) -> Finding:
+        """Count the rules all of whose codes go to earlier rules that are broader and make something else of them."""
+        hidden = [number for number, codes in self._taken.items() if self._is_hidden(number, codes)]
+        return Finding("hidden_rules", len(hidden), 0, tuple(self.mapping.rules[number].code for number in hidden))
+
+    def _is_hidden(self, number: int, codes: Mapping[str, Recognised]) -> bool:
+        """Return whether a rule stands behind a broader one; before a general rule a special one hides nothing."""
+        by = {found.rule for found in codes.values()}
+        own = self.mapping.compiled_rules[number : number + 1]
+        mine = ((_matched(code, self.mapping, own), found) for code, found in codes.items())
+        return any((a.kind, a.fact, a.item, a.unit) != (b.kind, b.fact, b.item, b.unit) for a, b in mine) and any(
+            found.rule in by and code not in codes for code, found in zip(self._codes, self.found, strict=True)
+        )
 
     def names(self) -> dict[str, str]:
         """Names for people by item: the mapping's, else a description, else the most frequent spelling."""

@@ -85,6 +85,7 @@ class ReadCounts:
     n_not_finite: int = 0
     remarks: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    idle_rules: tuple[str, ...] = ()  # sentences on rules of the mapping that no code came to
     problem: str = ""  # why an import with this mapping is refused; only in the counts of a check
 
 
@@ -211,6 +212,7 @@ class ImportReport:
             (f"Import of {self.source} ({'simulated, ' if self.simulated else ''}{self.format})", self._overview()),
             ("Recognised", self._recognised()),
             ("Left out", self._left_out()),
+            ("Rules of the mapping", [("-", sentence) for sentence in self.read.idle_rules]),
             ("Values", self._values()),
             ("Times", self._times()),
             ("Checks", self._checked(every_check)),

@@ -84,6 +84,9 @@ def _rules() -> tuple[Rule, ...]:
 RULES = _rules()
 """Every check, in the order in which they are shown; one without a bound for red is never red."""
 
+OF_RULES = ("mistaken_kinds", "swapped_courses", "hidden_rules")
+"""Checks of what the rules of the mapping say; a mapping is checked for them without an import."""
+
 _N_EXAMPLES = 5
 
 

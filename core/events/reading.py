@@ -299,6 +299,7 @@ class StreamBuilder:
             n_duplicate_rows=self._n_rows - self._hashes.n_different(),
             n_duplicates_dropped=settling.n_duplicates,
             n_items_with_several_unit_codes=self._book.n_items_with_several_unit_codes(),
+            idle_rules=self._book.idle_rules(),
             unit_conflicts=cleaner.unit_conflicts(names),
             n_converted=cleaner.n_converted,
             n_sentinels=cleaner.n_sentinels,
@@ -318,6 +319,7 @@ class StreamBuilder:
             kinds=self._book.kind_counts(),
             facts=self._book.fact_counts(),
             dropped=self._dropped(None),
+            idle_rules=self._book.idle_rules(),
             problem=self._book.greedy_rule(),
         )
 
@@ -377,7 +379,8 @@ class StreamBuilder:
                 settling.n_values,
                 settling.lost_values_of(self._book.names()),
             ),
-            *settling.doubted_scales(),
+            *settling.doubts(),
+            self._book.hidden_rules(),
             Finding("ungiven_orders", *settling.ungiven_orders()),
             Finding("open_orders", settling.n_open_orders if settling.has_stops() else 0, settling.n_orders),
             Finding("turned_orders", settling.n_turned_orders, settling.n_orders),
