@@ -31,6 +31,30 @@ def measured_text(value: float, digits: int = 3) -> str:
     return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
 
 
+def fixed_text(value: float, places: int = 2) -> str:
+    """Write a figure with so many decimals; what rounds to nothing has no sign.
+
+    Examples
+    --------
+    >>> [fixed_text(value) for value in (0.625, -0.0876, -0.0004, float("nan"))]
+    ['0.62', '−0.09', '0.00', '–']
+    """
+    return "–" if value != value else f"{value:z.{places}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def hours_text(hours: float) -> str:
+    """Write a span of hours.
+
+    Examples
+    --------
+    >>> [hours_text(hours) for hours in (0.4, 5.2, 72.0, 100.0)]
+    ['24 min', '5 h', '72 h', '4 d']
+    """
+    if hours < 1:
+        return f"{60 * hours:.0f} min"
+    return f"{hours:.0f} h" if hours <= 72 else f"{hours / 24:.0f} d"
+
+
 def percent_places(share: float) -> int:
     """Return the decimals a share needs as a percentage: one if without it the share would read as none or all."""
     return int(f"{100.0 * share:.0f}" in {"0", "100"} and share not in {0.0, 1.0})

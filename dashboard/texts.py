@@ -9,7 +9,7 @@ from alertreview.alerts.models import AlertRow, Comparison
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
 from core.kinds import KindWords
-from core.number_texts import counted, measured_text, percent_text
+from core.number_texts import counted, fixed_text, hours_text, measured_text, percent_text
 from core.statistics.estimate import Estimate
 from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState
 
@@ -104,9 +104,8 @@ def unit(text: str) -> str:
     return _DEGREES.sub("°", _MICRO.sub("µ", text))
 
 
-def score(value: float, *, digits: int = 2) -> str:
-    """Write a score with fixed digits."""
-    return f"{value:.{digits}f}"
+score = fixed_text
+"""Score with two decimals, or as many as `score_digits` says."""
 
 
 def score_digits(values: Iterable[float]) -> int:
@@ -149,13 +148,8 @@ def short_time(when: datetime) -> str:
     return f"{when.day} {when:%b %H:%M}"
 
 
-def hours(value: float) -> str:
-    """Age of a value: 40 min, 5 h, 3 d."""
-    if value < 1:
-        return f"{round(60 * value)} min"
-    return f"{value:.0f} h" if value < 72 else f"{value / 24:.0f} d"
-
-
+hours = hours_text
+"""Age of a value: 40 min, 5 h, 4 d."""
 plural = counted
 """1 alert, 31 alerts, 1,204 alerts."""
 

@@ -165,7 +165,7 @@ class Timeline:
     """What was known at the snapshot, and the decision in question; nothing after the snapshot but that decision."""
 
     snapshot_at: datetime
-    window_end: datetime
+    window_hours: float  # fewer than 24 where discharge, death or the end of the data cuts the window
     decision_name: str
     past_orders: tuple[datetime, ...]
     orders_in_window: tuple[datetime, ...]
@@ -247,7 +247,6 @@ class AlertDetail:
     row: AlertRow
     run: RunView
     day_of_stay: int
-    window_hours: float
     soft_label: float
     task_positive_share: float  # share of past instances with the decision
     score_histogram: Histogram

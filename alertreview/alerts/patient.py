@@ -20,7 +20,7 @@ from core.cohort.feature_layout import ADMISSION, LOOK_BACK_HOURS, apart_name
 from core.events.facts import FactKind
 from core.events.stream import decision_events, of_kind
 from core.kinds import EventKind, Kind, done_word, task_of
-from core.number_texts import measured_text
+from core.number_texts import hours_text, measured_text
 from db.cache import Cache
 
 Times = npt.NDArray[np.datetime64]
@@ -164,9 +164,9 @@ class SnapshotViews:
         `related` names labs and drugs that are worth showing for the task, best first. Nothing in the time line was
         known only after the snapshot, except the decision in question itself.
         """
-        return self._timeline(self._seen(row_index), task_key, related)
+        return self._timeline(self._seen(row_index), row_index, task_key, related)
 
-    def _timeline(self, seen: "_Seen", task_key: str, related: Iterable[str]) -> Timeline:
+    def _timeline(self, seen: "_Seen", row_index: int, task_key: str, related: Iterable[str]) -> Timeline:
         until = seen.snapshot_at + WINDOW
         events = seen.events
         orders = np.unique(events.time[events.decisions(*self._done_by(task_key))])
@@ -175,7 +175,7 @@ class SnapshotViews:
         wanted = [*self._own_names(task_key), *related]
         return Timeline(
             snapshot_at=self.at(seen.snapshot_at),
-            window_end=self.at(until),
+            window_hours=float(self._instance(row_index)["window_hours"]),
             decision_name=self.task_name(task_key),
             past_orders=self._all_at(orders[(orders >= since) & (orders < seen.snapshot_at)]),
             orders_in_window=self._all_at(orders[(orders >= seen.snapshot_at) & (orders < until)]),
@@ -192,7 +192,7 @@ class SnapshotViews:
 
     def _case(self, row_index: int, task_key: str, related: tuple[str, ...]) -> CaseView:
         seen = self._seen(row_index)
-        timeline = self._timeline(seen, task_key, related)
+        timeline = self._timeline(seen, row_index, task_key, related)
         background = self._background(seen)
         said = {BACKGROUND[0][0] if what == ADMISSION else what for what, _ in background}
         unsaid = [(what, kinds) for what, kinds in BACKGROUND if what not in said]
@@ -290,9 +290,10 @@ class SnapshotViews:
         # A panel has no value of its own.
         value = events.value[later[0]] if len(later) and len(keys) == 1 else np.nan
         seen_until = self._seen_until(row_index, events)
+        window = float(self._instance(row_index)["window_hours"])
         sentences = [self._first_decision(events, later, snapshot_at, seen_until, str(task["name"]), done, value)]
         if len(later) and events.time[later[0]] >= snapshot_at + WINDOW:
-            sentences.append("Nothing within the 24 h in question.")
+            sentences.append(f"Nothing within the {hours_text(window)} in question.")
         ends = {
             word: times[(times >= snapshot_at) & (times < horizon)][:1]
             for word, event in (("Discharged", EventKind.DISCHARGE), ("Died", EventKind.DEATH))
@@ -342,7 +343,7 @@ class SnapshotViews:
         at = self.at(events.time[first])
         when = f"{at.day} {at:%b at %H:%M}"
         after = _hours(events.time[first] - snapshot_at)
-        lag = "" if after == "0 h" else f"{after} after {start}, "
+        lag = "" if after == "0 min" else f"{after} after {start}, "
         return f"{name} was {done} {lag}on {when}{words}."
 
     def _labs(self, seen: "_Seen", wanted: list[str]) -> tuple[TimelineLab, ...]:
@@ -506,7 +507,7 @@ def _shown_names(names: npt.NDArray[np.object_], wanted: list[str]) -> list[str]
 
 
 def _hours(span: np.timedelta64) -> str:
-    return f"{span / HOUR:.0f} h"
+    return hours_text(float(span / HOUR))
 
 
 class PatientViews(Protocol):

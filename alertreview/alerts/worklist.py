@@ -134,7 +134,6 @@ class Worklist(Service):
             row=row,
             run=_run_view(run, snapshot),
             day_of_stay=record.day_of_stay,
-            window_hours=record.window_hours,
             soft_label=record.soft_label,
             task_positive_share=result.n_past_positive / max(result.n_past, 1),
             score_histogram=histogram_of(result.score_histogram),

@@ -1,5 +1,6 @@
 """The report of a study as a document: which figures and tables, in which order, in which words."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from alertreview.reports.blocks import Block, Bullets, Cards, Document, Figure, Heading, Paragraph, Table
@@ -9,7 +10,7 @@ from alertreview.reports.figures import agreement_of_readers, alert_rate, flow, 
 from alertreview.reports.plot import Plot
 from alertreview.reports.reviewer import KIND_WORDS, p_text, reviewer_blocks
 from alertreview.reports.signing import Signature, content_hash
-from core.number_texts import counted, percent_text
+from core.number_texts import counted, fixed_text, percent_text
 from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AgreementFigures, AlertRateCurve, ResultSet, StudyReport
@@ -304,7 +305,7 @@ def _reliability(report: StudyReport) -> list[Block]:
     if found.reason:
         return [Heading("Readers weighted by reliability", 3), Paragraph(f"Dawid and Skene's model is {found.reason}.")]
     rows = tuple(
-        (reader, f"{found.sensitivity[reader]:.2f}", f"{found.specificity.get(reader, float('nan')):.2f}")
+        (reader, fixed_text(found.sensitivity[reader]), fixed_text(found.specificity.get(reader, math.nan)))
         for reader in found.sensitivity
     )
     settled = "settled" if found.converged else "did not settle"

@@ -20,6 +20,7 @@ from alertreview.reports.plot import (
     Words,
     shorten,
 )
+from core.number_texts import fixed_text, percent_text
 from core.scoring.sensitivity import SensitivityPoint, Varied
 from core.statistics.estimate import Estimate
 from core.studies.report import AgreementReport, AlertRateCurve, FlowDiagram, ReaderReport, ResultSet
@@ -59,7 +60,13 @@ def roc(result: ResultSet, primary: str, *, most: int = len(STROKES)) -> Plot | 
     marks.append(Band(tuple(zip(first.band_at, first.band_low, first.band_high, strict=True))))
     for (*_, found), stroke in reversed(shown):
         points = tuple(zip(found.false_alert_fraction, found.found_fraction, strict=True))
-        marks.append(Curve(points, stroke, hover=tuple(f"finds {y:.0%} at {x:.0%} false alerts" for x, y in points)))
+        marks.append(
+            Curve(
+                points,
+                stroke,
+                hover=tuple(f"finds {percent_text(y)} at {percent_text(x)} false alerts" for x, y in points),
+            )
+        )
     which = "" if weighted else " without weights"
     part = _part(len(shown), len(curves), "best ")
     names = "; ".join(f"{shorten(label, 40)} AUC {auc.text()}" for (_, label, auc, _), _ in shown)
@@ -124,7 +131,7 @@ def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
     share = curve.positive_share.value
     if share is not None:
         marks.append(Segment((start - pad, share), (end + pad, share), DOTTED))
-        words = f"share of relevant among all candidates, {share:.0%}"
+        words = f"share of relevant among all candidates, {percent_text(share)}"
         at, anchor = (start - pad, Anchor.START) if late else (end + pad, Anchor.END)
         marks.append(Words((at, share), words, anchor=anchor, shift=(0, 5)))
     ticks = [(x, f"{point.alerts_per_patient_day:g}") for (x, _), point in zip(places, points, strict=True)]
@@ -151,7 +158,7 @@ def calibration(result: ResultSet) -> Plot | None:
     if not bins:
         return None
     points = tuple((score, share.value or 0.0) for score, share in bins)
-    said = [f"{share.text(percent=True)} relevant at a mean score of {score:.2f}" for score, share in bins]
+    said = [f"{share.text(percent=True)} relevant at a mean score of {fixed_text(score)}" for score, share in bins]
     return Plot(
         (
             Segment((0, 0), (1, 1), DOTTED),
@@ -241,7 +248,7 @@ def _tenths(low: float, high: float, most: int = 5) -> tuple[tuple[float, str], 
         first, last = math.ceil(10 * low / step - 1e-9), math.floor(10 * high / step + 1e-9)
         if last - first < most:
             break
-    return tuple((step * n / 10, f"{step * n / 10:.1f}") for n in range(first, last + 1))
+    return tuple((step * n / 10, fixed_text(step * n / 10, 1)) for n in range(first, last + 1))
 
 
 FLOW_ROW, FLOW_BOX, FLOW_LINE = 50.0, 32.0, 18.0

@@ -5,7 +5,7 @@ from dataclasses import replace
 from alertreview.reports.blocks import Block, Figure, Heading, Paragraph, Table
 from alertreview.reports.figures import calibration
 from core.kinds import Kind
-from core.number_texts import counted
+from core.number_texts import counted, fixed_text
 from core.scoring.scorers import SHARED
 from core.statistics.estimate import Estimate
 from core.studies.report import OperatingPoint, StudyReport
@@ -72,7 +72,9 @@ def _calibration(report: StudyReport) -> list[Block]:
     bins = report.primary.calibration
     if not bins:
         return []
-    rows = tuple((b.stratum, str(b.n), f"{b.mean_score:.2f}", b.relevant_share.full_text(percent=True)) for b in bins)
+    rows = tuple(
+        (b.stratum, str(b.n), fixed_text(b.mean_score), b.relevant_share.full_text(percent=True)) for b in bins
+    )
     plot = calibration(report.primary)
     header = ("Stratum", "n", "Mean scaled score", "Relevant")
     words = (

@@ -49,7 +49,6 @@ class AdjudicationCase:
     age_years: float | None
     unit: str
     day_of_stay: int
-    window_hours: float
     votes: tuple[LetteredVote, ...]
     patient: CaseView
     version_seen: int  # number of the current adjudication, 0 when there is none; sent back when saving
@@ -103,7 +102,6 @@ class AdjudicationService(Service):
             age_years=row.age_years,
             unit=row.unit,
             day_of_stay=row.day_of_stay,
-            window_hours=row.window_hours,
             votes=_lettered(votes, study.order_seed),
             patient=patients.case(row.row_index, row.task_key),
             version_seen=current.version if current else 0,

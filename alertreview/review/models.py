@@ -49,7 +49,6 @@ class BlindedCase:
     age_years: float | None
     unit: str
     day_of_stay: int
-    window_hours: float
     patient: CaseView
     draft: DraftView
     version_seen: int

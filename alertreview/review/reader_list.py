@@ -171,7 +171,6 @@ def blinded_case(
         age_years=row.age_years,
         unit=row.unit,
         day_of_stay=row.day_of_stay,
-        window_hours=row.window_hours,
         patient=patients.case(row.row_index, row.task_key),
         draft=_draft_view(shown.draft, current),
         version_seen=current.version if current else 0,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from core.errors import InvalidInputError
-from core.number_texts import percent_places, percent_text
+from core.number_texts import fixed_text, percent_places, percent_text
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,22 @@ class Estimate:
         >>> Estimate(0.9967, 0.9951, 0.9981).text(percent=True)
         '99.7% (99.5–99.8%)'
         >>> Estimate(-0.02, -0.05, 0.01).text()
-        '-0.02 (-0.05 to 0.01)'
+        '−0.02 (−0.05 to 0.01)'
         >>> Estimate(-0.0004, -0.05, 0.01).text()
-        '0.00 (-0.05 to 0.01)'
+        '0.00 (−0.05 to 0.01)'
         >>> not_computable("one reader only").text()
         'not computable: one reader only'
         """
         if self.value is None:
             return self.reason
-        value = percent_text(self.value) if percent else f"{self.value:z.{digits}f}"
+        value = percent_text(self.value) if percent else fixed_text(self.value, digits)
         if self.low is None or self.high is None:
             return value
         scale, mark = (100.0, "%") if percent else (1.0, "")
         places = percent_places(self.value) if percent else digits
         dash = "–" if self.low >= 0.0 else " to "
-        return f"{value} ({scale * self.low:z.{places}f}{dash}{scale * self.high:z.{places}f}{mark})"
+        low, high = (fixed_text(scale * end, places) for end in (self.low, self.high))
+        return f"{value} ({low}{dash}{high}{mark})"
 
     def full_text(self, digits: int = 2, *, percent: bool = False) -> str:
         """Write the figure for a table: where the interval is missing, with the reason.

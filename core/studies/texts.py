@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from core.number_texts import counted, percent_text
+from core.number_texts import counted, fixed_text, percent_text
 from core.statistics.ceiling import NO_BETTER_THAN_CHANCE
 from core.statistics.consensus import positive_votes, votes_of
 from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable
@@ -171,10 +171,13 @@ def _agreement(primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling)
     words = strength(kappa.value)
     if limit.value is None and kappa.value > 0.0 and NO_BETTER_THAN_CHANCE in limit.reason:
         # Kappa also takes from cases with one vote how common an answer is.
-        both = f"Fleiss κ is {kappa.value:.2f}, but the {kappa.n} cases with two votes show no agreement beyond chance"
-        return f"How far readers agree cannot be said in one figure: {both}."
+        return (
+            f"How far readers agree cannot be said in one figure: Fleiss κ is {fixed_text(kappa.value)}, but the "
+            f"{kappa.n} cases with two votes show no agreement beyond chance."
+        )
     if limit.value is None:
-        return f"Readers agree {words} (Fleiss κ {kappa.value:.2f}); the highest AUC one can show is {limit.reason}."
+        words += f" (Fleiss κ {fixed_text(kappa.value)})"
+        return f"Readers agree {words}; the highest AUC one can show is {limit.reason}."
     best = primary.scorers[0].auc_weighted.value
     above = "; the AUC lies above it, so that one of the two is off" if best is not None and best > limit.value else ""
     return f"Readers agree {words}, so no method can be shown to exceed an AUC of about {limit.text()} here{above}."
@@ -366,8 +369,9 @@ def _about_limits(primary: ResultSet, agreement: AgreementReport, ceiling: Ceili
     kappa, raw = agreement.positive.fleiss, agreement.positive.raw
     if kappa.value is not None and raw.value is not None and raw.value > 0.85 and kappa.value < 0.4:
         said.append(
-            f"Pairs of votes agree on relevant or not in {100 * raw.value:.0f}% although kappa is {kappa.value:.2f}: "
-            "nearly all votes are alike, and then kappa says little. Read Gwet's AC1 beside it."
+            f"Pairs of votes agree on relevant or not in {percent_text(raw.value)} although kappa is "
+            f"{fixed_text(kappa.value)}: nearly all votes are alike, and then kappa says little. "
+            "Read Gwet's AC1 beside it."
         )
     best, limit = primary.scorers[0].auc_weighted.value, ceiling.weighted.value
     if best is not None and limit is not None and best > limit:

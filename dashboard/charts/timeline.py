@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alertreview.alerts.models import Timeline, TimelineDrug, TimelineLab
+from core.events.stays import HOURS_IN_WINDOW
 from core.kinds import Kind, KindWords
 from core.vocabulary import Decision
 from dashboard.charts.base import Chart, Json, axis, bare_axis, layout, line, note, safe
 from dashboard.charts.palette import Palette
-from dashboard.texts import number, plural, short_time, shorten, unit
+from dashboard.texts import hours, number, plural, short_time, shorten, unit
 
 RANGES = {"24 h": 24.0, "72 h": 72.0, "7 d": 168.0, "Stay": None}
 """How far back the line can reach, in hours before the snapshot; None is the whole stay."""
@@ -17,6 +18,9 @@ HALF_HOUR = timedelta(hours=0.5)
 """The least that can be seen."""
 ROOMY_HOURS, SPARSE_HOURS = 120.0, 720.0
 """On a longer axis the window has no room for the words of the decision; on one beyond a month for none at all."""
+
+LETTER_SHARE = 0.0125
+"""What a letter takes of the narrowest plot; words that a window cut short does not hold stand beside it."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +143,9 @@ def _frame(data: Timeline, kind: Kind, colours: Palette, size: Size, back: float
     drugs = tuple(
         d for d in data.drugs if any(p[1] > since + HALF_HOUR for p in d.periods) or any(t >= since for t in d.given_at)
     )
-    window = (data.window_end - data.snapshot_at).total_seconds() / 3600
     drugs = drugs[: size.n_drugs]
-    return _Frame(data, data.decision, kind, colours, size, start, max(24.0, window) + 2, window, labs, drugs)
+    end = HOURS_IN_WINDOW + 2.0
+    return _Frame(data, data.decision, kind, colours, size, start, end, data.window_hours, labs, drugs)
 
 
 def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[Json], list[Json]]:
@@ -199,11 +203,14 @@ def _words_in_window(frame: _Frame) -> Json:
     x, y = frame.window / 2, 0.5
     if len(times) == 1:
         x = frame.at(times[0])
-        right = x < 0.68 * frame.window  # the narrowest that still has room on its left
+        right = x < 0.68 * HOURS_IN_WINDOW  # the narrowest that still has room on its left
         place |= {"xanchor": "left" if right else "right", "xshift": 10 if right else -10}
+    elif not times and frame.window < LETTER_SHARE * len(frame.decision_words) * (frame.end - frame.start):
+        x = frame.window
+        place |= {"xanchor": "left", "xshift": 6}
     elif times:
-        # Up to the end of the window: from the first one on they would leave the chart.
-        x, y = frame.window, 0.98
+        # Up to the end of a whole window: from the first one on they would leave the chart.
+        x, y = HOURS_IN_WINDOW, 0.98
         place |= {"xanchor": "right"}
     return note(f"<b>{frame.decision_words}</b>", x, y, frame.colours.decision_text(frame.decision), **place)
 
@@ -418,7 +425,7 @@ def _clock_words(frame: _Frame) -> list[Json]:
     place = {"yref": "paper", "yanchor": "bottom", "size": 12}
     words = [note(f"<b>{frame.timeline.snapshot_at:%H:%M}</b>", 0, 1.01, colour, xanchor="right", xshift=-4, **place)]
     if frame.end - frame.start <= SPARSE_HOURS:
-        window = f"next {frame.window:.0f} h" if frame.has_room else f"{frame.window:.0f} h"
+        window = ("next " if frame.has_room else "") + hours(frame.window)
         words.append(note(window, 0, 1.01, colour, xanchor="left", xshift=5, **place))
     return words
 
@@ -464,7 +471,7 @@ def _sentence(frame: _Frame) -> str:
     before, inside = plural(len(data.past_orders), act), len(data.orders_in_window) or "none"
     snapshot = f"the snapshot at {short_time(data.snapshot_at)}"
     parts = [
-        f"Time line from {begin} to {snapshot} and the {frame.window:.0f} h decision window after it.",
+        f"Time line from {begin} to {snapshot} and the {hours(frame.window)} decision window after it.",
         f"{shorten(data.decision_name)}: {before} before, {inside} in the window.",
     ]
     for lab in frame.labs:

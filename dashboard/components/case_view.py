@@ -36,9 +36,9 @@ def title(case: BlindedCase | AdjudicationCase, label: str = "") -> None:
             texts.plain(texts.person(case.sex, case.age_years)),
             texts.plain(case.unit, 60),
         )
-        at = case.patient.timeline.snapshot_at
+        at, window = case.patient.timeline.snapshot_at, case.patient.timeline.window_hours
         st.markdown(
-            f"in the {case.window_hours:.0f} h after {at:%H:%M} on {texts.plain(texts.short_day(at))}, "
+            f"in the {texts.hours(window)} after {at:%H:%M} on {texts.plain(texts.short_day(at))}, "
             f"day {case.day_of_stay} of stay. {cards.muted(about)}"
         )
 

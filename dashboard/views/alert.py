@@ -245,7 +245,7 @@ def _scores(detail: AlertDetail) -> None:
             )
             st.metric(
                 "Soft label",
-                texts.score(detail.soft_label).replace("-", "−"),
+                texts.score(detail.soft_label),
                 help="What was expected: 1 = surely yes, −1 = surely no, 0 = nothing can be said.",
                 width="content",
             )

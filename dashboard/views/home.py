@@ -203,7 +203,7 @@ def _highest_card(found: WorklistPage, address: dict[str, str], words: str) -> N
         for line in found.lines:
             row = line.first
             with _line([2, 6, 6]) as cells:
-                next(cells).markdown(f"**{texts.score(row.scaled_score, digits=digits)}**", width="content")
+                next(cells).markdown(f"**{texts.score(row.scaled_score, digits)}**", width="content")
                 with next(cells):
                     st.page_link(
                         "views/alert.py",

@@ -186,7 +186,7 @@ def _cards(listing: Listing, found: WorklistPage, at: Place) -> None:
             row = line.first
             who = texts.joined(texts.plain(texts.patient_cell(row), 40), texts.plain(row.unit, 40))
             st.button(
-                f"**{row.scaled_score:.{digits}f} {texts.plain(line.words)}**  \n{who}",
+                f"**{texts.score(row.scaled_score, digits)} {texts.plain(line.words)}**  \n{who}",
                 key=f"wl-card-{row.alert_id}",
                 icon=texts.DECISION_ICONS[row.decision],
                 width="stretch",

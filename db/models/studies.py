@@ -184,7 +184,6 @@ class BlindedRow(Record):
     age_years: float | None
     unit: str
     day_of_stay: int
-    window_hours: float
 
     @property
     def words(self) -> KindWords:

@@ -123,7 +123,6 @@ _BLINDED = (
     Instance.age_years,
     Instance.unit,
     Instance.day_of_stay,
-    Instance.window_hours,
 )
 """Columns of `BlindedRow`."""
 

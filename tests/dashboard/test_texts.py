@@ -97,7 +97,7 @@ def test_a_tile_shows_the_reason_where_a_figure_is_missing() -> None:
     assert (label, value) == ("AUC", "–")
     assert "no positive case" in line
     assert texts.estimate_tile("Rate", Estimate(0.62, 0.51, 0.72), "by budget", percentage=True)[1] == "62%"
-    assert texts.estimate_tile("κ", Estimate(-0.23, -0.3, -0.16), "raw")[2] == "-0.30 to -0.16, raw"
+    assert texts.estimate_tile("κ", Estimate(-0.23, -0.3, -0.16), "raw")[2] == "−0.30 to −0.16, raw"
 
 
 filters = st.builds(

@@ -58,7 +58,7 @@ class Patients:
     def case(self, row_index: int, task_key: str) -> CaseView:
         timeline = Timeline(
             snapshot_at=EPOCH + timedelta(days=row_index),
-            window_end=EPOCH + timedelta(days=row_index + 1),
+            window_hours=24.0,
             decision_name=f"{task_key} of row {row_index} in {self.content_hash}",
             past_orders=(),
             orders_in_window=(),

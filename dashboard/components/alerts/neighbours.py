@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.alerts.models import AlertDetail
+from core.events.stays import HOURS_IN_WINDOW
 from dashboard import texts
 from dashboard.components import cards, case_view
 from dashboard.context import acting_id, application, is_phone, shown_errors
@@ -47,8 +48,6 @@ def _grid(detail: AlertDetail) -> int | None:
         for neighbour in detail.neighbours
     ]
     frame = pd.DataFrame(rows)
-    # Theirs, also where this alert's own was cut short.
-    window = detail.patient.timeline.window_end - detail.patient.timeline.snapshot_at
     # Of this alert alone: a kept list would keep its selected position and mean another patient by it.
     key = f"neighbours-{detail.row.alert_id}"
     if is_phone():
@@ -63,7 +62,7 @@ def _grid(detail: AlertDetail) -> int | None:
         selection_mode="single-row",
         column_config={
             "Similarity": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="%.2f", color="gray"),
-            "After": st.column_config.TextColumn(f"In the next {window.total_seconds() / 3600:.0f} h"),
+            "After": st.column_config.TextColumn(f"In the next {HOURS_IN_WINDOW} h"),
         },
         alt="Most similar days of other patients with their similarity and what was decided",
     )

@@ -335,6 +335,20 @@ def test_nothing_is_said_of_hours_after_the_end_of_the_records(tmp_path: Path, e
     assert views.record_after(1, key)[0] == said
 
 
+def test_the_window_is_as_long_as_the_cohort_says(tmp_path: Path, views: SnapshotViews) -> None:
+    key = views.snapshot.tasks["task_key"].iloc[0]
+    hours = views.snapshot.instances["window_hours"]
+    rows = [int(hours.argmin()), int(hours.argmax())]
+    assert hours.iloc[rows[0]] < 24 == hours.iloc[rows[1]]
+    assert [views.timeline(row, key).window_hours for row in rows] == hours.iloc[rows].tolist()
+    # Ordered again two days later, after a window that the discharge had cut.
+    end = "{p},2026-01-01 12:00,HOSPITAL_DISCHARGE//HOME,,,,,,,,\n"
+    again = "{p},2026-01-02 20:00,HOSPITAL_ADMISSION//EW,,,,,,,,\n"
+    cut = made_views(tmp_path, ROWS.replace("{p},2026-01-02 06:26", "{p},2026-01-03 08:26") + again, end=end)
+    key = next(key for key in cut.snapshot.tasks["task_key"] if "arfarin" in key)
+    assert cut.record_after(0, key)[1] == "Nothing within the 4 h in question."
+
+
 def test_a_panel_is_not_said_to_have_the_value_of_one_of_its_labs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,7 +363,7 @@ def test_a_panel_is_not_said_to_have_the_value_of_one_of_its_labs(
 
 @pytest.mark.parametrize(
     ("time", "said"),
-    [("08:00", "on 1 Jan at 08:00"), ("08:20", "on 1 Jan at 08:20"), ("11:00", "3 h after 08:00, on")],
+    [("08:00", "ordered on 1 Jan at 08:00"), ("08:20", "20 min after 08:00, on"), ("11:00", "3 h after 08:00, on")],
 )
 def test_a_decision_at_the_snapshot_is_not_called_no_hours_later(tmp_path: Path, time: str, said: str) -> None:
     views = made_views(tmp_path, ROWS.replace("2026-01-02 06:26", f"2026-01-01 {time}"))

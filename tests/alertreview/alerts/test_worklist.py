@@ -123,7 +123,7 @@ def test_omissions_on_cut_windows_are_shown_only_when_asked_for(application: App
     for alert_id in sorted(cut)[:6]:
         detail = application.worklist.alert(alert_id)
         assert detail.row.decision is Decision.OMISSION
-        assert detail.window_hours < 24
+        assert detail.patient.timeline.window_hours < 24
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from alertreview.reports.blocks import Bullets, Cards, Figure, Paragraph, Table
@@ -73,6 +74,15 @@ class Tags(HTMLParser):
 
 
 class TestHtml:
+    def test_no_number_has_a_hyphen_for_a_minus_sign(self, study):
+        """Readers who answer at random have figures below nothing in every table."""
+        votes = study.votes.assign(answer=np.random.default_rng(1).permutation(study.votes["answer"].to_numpy()))
+        page = html_document(study_report(dataclasses.replace(study, votes=votes)))
+        words = "\n".join([*Tags(page).words, *(str(value) for _, _, value in Tags(page).attributes)])
+        words = re.sub(r"[\d.,]+ [\d.,]+|viewBox.*|<style>.*</style>", "", words)
+        assert words.count("−0.") > 3
+        assert re.findall(r"(?<![\w–-])-\d.{0,20}", words) == []
+
     def test_it_writes_words_where_the_program_has_keys(self, report):
         words = " ".join(Tags(html_document(report)).words)
         keys = {*(kind.value for kind in Kind), *(d.group for d in report.primary.subgroup_differences)}

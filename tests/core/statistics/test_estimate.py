@@ -23,7 +23,7 @@ def test_not_computable_is_a_value_with_a_reason():
     [
         (Estimate(0.781, 0.712, 0.843), "0.78 (0.71–0.84)"),
         (Estimate(0.5), "0.50"),
-        (Estimate(-0.017, -0.03, 0.0), "-0.02 (-0.03 to 0.00)"),
+        (Estimate(-0.017, -0.03, 0.0), "−0.02 (−0.03 to 0.00)"),
     ],
 )
 def test_a_figure_is_written_with_its_interval(figure, words):

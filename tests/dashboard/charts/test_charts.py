@@ -4,7 +4,7 @@ import json
 import random
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 
 import plotly.graph_objects as go
@@ -12,7 +12,7 @@ import pytest
 from plotly.io import to_json
 from plotly.tools import return_figure_from_figure_or_data
 
-from alertreview.alerts.models import AlertDetail
+from alertreview.alerts.models import AlertDetail, Timeline
 from alertreview.reports import figures, plot
 from alertreview.scoring.models import Histogram
 from core.kinds import Kind
@@ -205,16 +205,18 @@ def test_an_omission_is_an_empty_dashed_box_and_a_commission_diamonds_at_its_tim
 @pytest.mark.parametrize("back", list(RANGES))
 @pytest.mark.parametrize("n_taken", [0, 1, 3])
 @pytest.mark.parametrize("days", [1, 3, 20, 400])
+@pytest.mark.parametrize("window_hours", [0.4, 9.0, 17.0, 24.0])
 def test_the_words_of_a_decision_stand_once_and_within_the_chart(
-    detail: AlertDetail, size: Size, back: str, n_taken: int, days: int
+    detail: AlertDetail, size: Size, back: str, n_taken: int, days: int, window_hours: float
 ) -> None:
+    cut = replace(detail.patient.timeline, admitted_at=SNAPSHOT - timedelta(days=days), window_hours=window_hours)
     for hour in (20,) if n_taken != 1 else range(24):
-        words_within(detail, size, back, tuple(SNAPSHOT + timedelta(hours=hour + i) for i in range(n_taken)), days)
+        taken = tuple(SNAPSHOT + timedelta(hours=hour + i) for i in range(n_taken))
+        words_within(replace(cut, orders_in_window=taken), size, back)
 
 
-def words_within(detail: AlertDetail, size: Size, back: str, taken: tuple[datetime, ...], days: int) -> None:
-    admitted = SNAPSHOT - timedelta(days=days)
-    data = replace(detail.patient.timeline, admitted_at=admitted, orders_in_window=taken)
+def words_within(data: Timeline, size: Size, back: str) -> None:
+    taken = data.orders_in_window
     chart = timeline(data, Kind.LAB_ORDER, LIGHT, size=size, back=back)
     start, end = chart.figure["layout"]["xaxis"]["range"]
     pixels_an_hour = (195 if size.phone else 490) / (end - start)
@@ -229,6 +231,15 @@ def words_within(detail: AlertDetail, size: Size, back: str, taken: tuple[dateti
     x = words["x"] * pixels_an_hour + words.get("xshift", 0) - left
     assert x >= 0, "the words would cross the line of the snapshot"
     assert x + width <= (end * pixels_an_hour) + size.right
+
+
+def test_a_window_cut_short_is_drawn_and_called_as_long_as_it_is(detail: AlertDetail) -> None:
+    for window_hours, said in ((24.0, "24 h"), (9.2, "9 h"), (0.4, "24 min")):
+        chart = timeline(replace(detail.patient.timeline, window_hours=window_hours), Kind.LAB_ORDER, LIGHT)
+        window = chart.figure["layout"]["shapes"][0]
+        assert (window["x0"], window["x1"]) == (0, window_hours)
+        assert f"next {said}" in [one["text"] for one in annotations(chart)]
+        assert f"the {said} decision window" in chart.alt
 
 
 def test_labs_and_drugs_without_a_lane_are_counted(detail: AlertDetail) -> None:

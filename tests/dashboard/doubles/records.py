@@ -109,7 +109,7 @@ def timeline(name: str, decision: Decision, seed: int, *, hostile: bool) -> Time
     hours_ago = (50, 38, 27, 19)
     return Timeline(
         snapshot_at=SNAPSHOT,
-        window_end=SNAPSHOT + timedelta(hours=24),
+        window_hours=24.0,
         decision_name=name,
         past_orders=tuple(SNAPSHOT - timedelta(hours=h) for h in hours_ago),
         orders_in_window=ordered,

@@ -119,7 +119,6 @@ class FakeReview(Service):
             age_years=row.age_years,
             unit=row.unit,
             day_of_stay=3,
-            window_hours=24.0,
             patient=shown,
             draft=draft,
             version_seen=votes[-1].version if votes else 0,

@@ -146,7 +146,6 @@ class FakeWorklist(Service):
             row=row,
             run=run,
             day_of_stay=3,
-            window_hours=24.0,
             soft_label=0.94 if row.decision is Decision.OMISSION else -0.91,
             task_positive_share=0.41,
             score_histogram=histogram(2.0, 11),

@@ -147,7 +147,9 @@ def test_a_window_cut_short_is_not_said_to_be_that_of_similar_days(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     double = FakeApplication()
-    detail = replace(double.worklist.alert(1000), window_hours=22.0)
+    detail = double.worklist.alert(1000)
+    cut = replace(detail.patient.timeline, window_hours=22.0)
+    detail = replace(detail, patient=replace(detail.patient, timeline=cut))
     monkeypatch.setattr(type(double.worklist), "alert", lambda *_: detail)
     tables = [one for one in open_page("alert", double, alert="1000").dataframe if "After" in one.value]
     assert [json.loads(one.proto.columns)["After"]["label"] for one in tables] == ["In the next 24 h"]
