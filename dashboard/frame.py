@@ -39,7 +39,8 @@ line-height:1.2}[data-testid=stMetricLabel],[data-testid=stMetricLabel] *{white-
 [class*=st-key-wl-card-] button>*{justify-content:flex-start;width:100%%}
 [class*=st-key-wl-card-] button :is(.stMarkdownEllipsis,p){white-space:normal;text-align:left}
 :is(.st-key-review-head,.st-key-alert-head,.st-key-adjudication-head) h1{padding-top:.25rem}
-@media(max-width:800px){.st-key-filter-row{flex-wrap:nowrap!important;overflow-x:auto;overflow-y:hidden}.st-key-filter-row>*{flex-shrink:0}
+@media(max-width:800px) and (max-height:560px){
+.st-key-filter-row{flex-wrap:nowrap!important;overflow-x:auto;overflow-y:hidden}.st-key-filter-row>*{flex-shrink:0}
 [data-testid=stExpander] .st-key-filter-row{flex-wrap:wrap!important;overflow:visible}}
 @media(max-width:900px){[data-testid=stColumn]{min-width:calc(100%% - 1.5rem)}}
 [data-testid=stColumn] [data-testid=stColumn]{min-width:0!important}

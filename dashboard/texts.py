@@ -159,10 +159,14 @@ def sex(code: str) -> str:
     return {"f": "female", "female": "female", "m": "male", "male": "male"}.get(code.strip().lower(), code.strip())
 
 
+def age(age_years: float | None) -> str:
+    """71 y, of completed years."""
+    return f"{int(age_years)} y" if age_years is not None else ""
+
+
 def person(sex_code: str, age_years: float | None) -> str:
     """71 y, female."""
-    parts = [f"{age_years:.0f} y" if age_years is not None else "", sex(sex_code)]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(part for part in (age(age_years), sex(sex_code)) if part)
 
 
 def joined(*parts: str) -> str:
@@ -173,8 +177,7 @@ def joined(*parts: str) -> str:
 def patient_cell(row: AlertRow) -> str:
     """SIM-0412, 71 y F."""
     letter = sex(row.sex)[:1].upper()
-    age = f"{row.age_years:.0f} y" if row.age_years is not None else ""
-    about = " ".join(part for part in (age, letter) if part)
+    about = " ".join(part for part in (age(row.age_years), letter) if part)
     return ", ".join(part for part in (shorten(row.patient_id, 24), about) if part)
 
 

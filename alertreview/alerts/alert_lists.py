@@ -16,7 +16,7 @@ from alertreview.studies.models import CaseForReport, states_of_cases
 from alertreview.studies.results import case_rows, majority_labels, share_on_candidates
 from core.errors import NotFoundError, RefusedError
 from core.statistics.estimate import Estimate
-from core.vocabulary import AlertId, CaseState, Decision, PersonId, RunId, StudyStatus
+from core.vocabulary import AlertId, CaseState, Decision, PersonId, RunId, StudyId, StudyStatus
 from db.database import Database
 from db.models import ScoringRun, Study
 from db.unit_of_work import UnitOfWork
@@ -32,18 +32,20 @@ class ExpectedRate:
 
 
 def judged_study(uow: UnitOfWork, run_id: RunId) -> Study | None:
-    """Return the newest blinded study of a run whose judging is over: locked, or every case complete.
+    """Return the largest blinded study of a run whose judging is over, the newest of several: locked, or all complete.
 
     As long as a case is open its readers must not learn results, so an open study gives none. An open panel never
     does: its figures are flattered, because its readers saw the scores.
     """
-    for study in uow.studies.all():
+    found: dict[StudyId, int] = {}
+    studies = {study.id: study for study in uow.studies.all()}
+    for study in studies.values():
         if study.run_id != run_id or study.is_calibration or study.status is StudyStatus.DRAFT or study.is_open_panel:
             continue
         states = states_of_cases(uow, study).values()
         if states and (study.status is StudyStatus.LOCKED or CaseState.OPEN not in states):
-            return study
-    return None
+            found[study.id] = len(states)
+    return studies[max(found, key=found.__getitem__)] if found else None
 
 
 def expected_rate(uow: UnitOfWork, run: ScoringRun, study: Study, filters: WorklistFilters) -> ExpectedRate:

@@ -287,13 +287,6 @@ class SnapshotViews:
         task = self._task(task_key)
         words = Kind(task["kind"]).worded(self._done(task_key))
         done = words.happened or words.done
-        # A panel has no value of its own.
-        value = events.value[later[0]] if len(later) and len(keys) == 1 else np.nan
-        seen_until = self._seen_until(row_index, events)
-        window = float(self._instance(row_index)["window_hours"])
-        sentences = [self._first_decision(events, later, snapshot_at, seen_until, str(task["name"]), done, value)]
-        if len(later) and events.time[later[0]] >= snapshot_at + WINDOW:
-            sentences.append(f"Nothing within the {hours_text(window)} in question.")
         ends = {
             word: times[(times >= snapshot_at) & (times < horizon)][:1]
             for word, event in (("Discharged", EventKind.DISCHARGE), ("Died", EventKind.DEATH))
@@ -301,10 +294,21 @@ class SnapshotViews:
         }
         if len(ends["Died"]) and (ends["Discharged"] >= ends["Died"]).any():
             del ends["Discharged"]  # as sources write of whoever dies in hospital
+        start = self.at(snapshot_at).strftime("%H:%M")
+        if len(later):
+            # A panel has no value of its own.
+            value = events.value[later[0]] if len(keys) == 1 else np.nan
+            sentences = [self._first_decision(events, later[0], snapshot_at, f"{task['name']} was {done}", value)]
+            if events.time[later[0]] >= snapshot_at + WINDOW:
+                window = float(self._instance(row_index)["window_hours"])
+                sentences.append(f"Nothing within the {hours_text(window)} in question.")
+        else:
+            whole = [horizon, *(time for times in ends.values() for time in times)]
+            until = max(min(*whole, self._seen_until(row_index, events)), snapshot_at)
+            end = "" if until in whole else ", where the patient's records end"
+            sentences = [f"{task['name']} was not {done} in the {_hours(until - snapshot_at)} after {start}{end}."]
         sentences += [
-            f"{word} {_hours(time - snapshot_at)} after {self.at(snapshot_at):%H:%M}."
-            for word, times in ends.items()
-            for time in times
+            f"{word} {_hours(time - snapshot_at)} after {start}." for word, times in ends.items() for time in times
         ]
         return tuple(sentences)
 
@@ -325,26 +329,14 @@ class SnapshotViews:
         return min(horizon, events.time.max()) if goes_on else horizon
 
     def _first_decision(
-        self,
-        events: PatientEvents,
-        later: Rows,
-        snapshot_at: np.datetime64,
-        seen_until: np.datetime64,
-        name: str,
-        done: str,
-        value: float,
+        self, events: PatientEvents, first: np.int64, snapshot_at: np.datetime64, done: str, value: float
     ) -> str:
-        start = self.at(snapshot_at).strftime("%H:%M")
-        if not len(later):
-            end = "" if seen_until == snapshot_at + HOURS_AFTER else ", where the patient's records end"
-            return f"{name} was not {done} in the {_hours(max(seen_until - snapshot_at, 0 * HOUR))} after {start}{end}."
-        first = later[0]
         words = "" if np.isnan(value) else f" ({measured_text(value)} {events.unit[first]})".replace(" )", ")")
         at = self.at(events.time[first])
         when = f"{at.day} {at:%b at %H:%M}"
         after = _hours(events.time[first] - snapshot_at)
-        lag = "" if after == "0 min" else f"{after} after {start}, "
-        return f"{name} was {done} {lag}on {when}{words}."
+        lag = "" if after == "0 min" else f"{after} after {self.at(snapshot_at):%H:%M}, "
+        return f"{done} {lag}on {when}{words}."
 
     def _labs(self, seen: "_Seen", wanted: list[str]) -> tuple[TimelineLab, ...]:
         events, rows = seen.events, seen.rows

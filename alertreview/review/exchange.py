@@ -112,7 +112,7 @@ def _person(name: str, readers: Mapping[str, str], people: Mapping[str, PersonId
 
 
 def _lines(row: BlindedRow, patient: CaseView) -> list[str]:
-    age = "age unknown" if row.age_years is None else f"{row.age_years:.0f} years"
+    age = "age unknown" if row.age_years is None else f"{int(row.age_years)} years"
     at = f"{patient.timeline.snapshot_at:%H:%M}"
     lines = [
         f"{age}, {row.sex or 'sex unknown'}, {row.unit or 'unit unknown'}, day {row.day_of_stay} of the stay, {at}"

@@ -177,6 +177,8 @@ def _agreement(primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling)
         )
     if limit.value is None:
         words += f" (Fleiss κ {fixed_text(kappa.value)})"
+        if NO_BETTER_THAN_CHANCE in limit.reason:
+            return f"Readers agree {words}, {NO_BETTER_THAN_CHANCE.partition(', ')[2]}."
         return f"Readers agree {words}; the highest AUC one can show is {limit.reason}."
     best = primary.scorers[0].auc_weighted.value
     above = "; the AUC lies above it, so that one of the two is off" if best is not None and best > limit.value else ""
@@ -330,10 +332,12 @@ def _about_weights(study: StudyArrays) -> list[str]:
     if known.size:
         effective = float(known.sum() ** 2 / np.sum(known**2))
         if effective < UNEVEN * known.size:
-            share = float(np.sort(known)[-max(known.size // 20, 1) :].sum() / known.sum())
+            heaviest = max(known.size // 20, 1)
+            share = percent_text(float(np.sort(known)[-heaviest:].sum() / known.sum()))
+            most = f"{heaviest} cases with the largest weights carry" if heaviest > 1 else "heaviest carries"
             said.append(
-                f"Weights are uneven: {known.size} cases count like {effective:.0f} in weighted figures, and the "
-                f"twentieth with the largest weights carries {100 * share:.0f}% of them."
+                f"Weights are uneven: {counted(known.size, 'case')} count like {effective:.0f} in weighted figures, "
+                f"and the {most} {share} of all weight."
             )
     return said
 

@@ -63,7 +63,7 @@ def _people(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
             "Login": [person.login or "no account" for person in people],
             "Role": [role_words(person.roles) for person in people],
             "Units": [ALL if person.units is None else ", ".join(person.units) or "none" for person in people],
-            "Signs in by": [person.source.value if person.source else "–" for person in people],
+            "Signs in by": [_source_text(person.source) if person.source else "–" for person in people],
             "State": [_state(person) for person in people],
             "Open sessions": [person.n_sessions for person in people],
         }
@@ -109,7 +109,8 @@ def _change(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
 def _units_fields(key: str, mine: tuple[str, ...] | None, units: tuple[str, ...]) -> None:
     st.radio("Patients of", [ALL, SOME], 0 if mine is None else 1, key=f"{key}_scope", horizontal=True)
     offered = sorted({*units, *(mine or ())})
-    st.multiselect("Units", offered, list(mine or ()), key=f"{key}_units", placeholder="none selected: sees no patient")
+    label = "Which units, if only these (none: sees no patient)"
+    st.multiselect(label, offered, list(mine or ()), key=f"{key}_units", placeholder="none")
 
 
 def _chosen_units(key: str) -> tuple[str, ...] | None:
@@ -202,7 +203,7 @@ def _sessions() -> None:
     table = pd.DataFrame(
         {
             "Person": [row.name for row in sessions],
-            "Signed in by": [row.source.value for row in sessions],
+            "Signed in by": [_source_text(row.source) for row in sessions],
             "Since": [f"{row.since:%d %b %H:%M}" for row in sessions],
             "Last act": [f"{row.last_seen_at:%d %b %H:%M}" for row in sessions],
             "Browser": [admin_words.browser(row.browser) for row in sessions],

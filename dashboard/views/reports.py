@@ -302,7 +302,9 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
     with left, cards.card("From instances to labels", height="stretch"):
         _figure(figures.flow(report.flow, hidden=hidden_count(report)), "flow", otherwise="")
         if not report.hidden:
-            used = f"{texts.plural(result.n_used, 'case')} used, {result.n_positive:,} of them positive."
+            used = "No case is decided."
+            if result.n_used:
+                used = f"{texts.plural(result.n_used, 'case')} used, {result.n_positive:,} of them positive."
             if result.left_out != report.flow.left_out:  # the figure lists those of the flow
                 left_out = (
                     ", ".join(f"{texts.shorten(why)}: {n:,}" for why, n in result.left_out.items() if n) or "none"

@@ -125,8 +125,8 @@ def _tiles(study: StudyView) -> None:
             f"{states.get(CaseState.MAJORITY, 0):,}",
             f"of {texts.plural(study.n_cases, 'case')}",
         ),
-        ("Disputed", f"{states.get(CaseState.DISPUTED, 0):,}", "all readers differ"),
-        ("Undetermined", f"{states.get(CaseState.UNDETERMINED, 0):,}", "too few votes that judge"),
+        ("Disputed", f"{states.get(CaseState.DISPUTED, 0):,}", "as many votes for as against"),
+        ("Undetermined", f"{states.get(CaseState.UNDETERMINED, 0):,}", "too few votes to decide"),
     )
     cards.tiles(tiles)
 

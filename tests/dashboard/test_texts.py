@@ -57,7 +57,7 @@ def test_times_and_counts_read_as_sentences_do() -> None:
     assert texts.hours(100) == "4 d"
     assert texts.plural(1, "alert") == "1 alert"
     assert texts.plural(1204, "alert") == "1,204 alerts"
-    assert texts.person("F", 71.0) == "71 y, female"
+    assert texts.person("F", 71.9) == "71 y, female"
     assert texts.person("", None) == ""
     assert texts.minutes_left(0) == "nothing left"
     assert texts.minutes_left(12) == "about 25 min"

@@ -54,7 +54,8 @@ def _rate(filters: WorklistFilters) -> str:
     if rate.value is None:
         return f"Expected true-alert rate: {texts.plain(rate.reason, 120)} {cards.muted(study)}."
     if why := why_no_rate(rate, found.n_cases):
-        return f"Expected true-alert rate: cannot be said in one figure, {texts.plain(why, 120)} {cards.muted(study)}."
+        study = cards.muted(f"(_{texts.plain(found.study, 60)}_)")
+        return f"Expected true-alert rate: cannot be said in one figure, {texts.plain(why, 120)} {study}."
     interval = ""
     if rate.low is not None and rate.high is not None:
         interval = f"95% interval {texts.interval_percent(rate.low, rate.high)}, "

@@ -326,10 +326,14 @@ def test_the_record_afterwards_agrees_with_the_decision(views: SnapshotViews) ->
     ("end", "said"),
     [
         (END, "Warfarin was not ordered in the 72 h after 08:00."),
+        ("{p},2026-01-03 06:00,DISCHARGE,,,,,,,,\n", "Warfarin was not ordered in the 22 h after 08:00."),
+        ("{p},2026-01-02 20:00,DEATH,,,,,,,,\n", "Warfarin was not ordered in the 12 h after 08:00."),
         ("", "Warfarin was not ordered in the 23 h after 08:00, where the patient's records end."),
     ],
 )
-def test_nothing_is_said_of_hours_after_the_end_of_the_records(tmp_path: Path, end: str, said: str) -> None:
+def test_nothing_is_said_of_hours_after_the_end_of_the_stay_or_of_the_records(
+    tmp_path: Path, end: str, said: str
+) -> None:
     views = made_views(tmp_path, ROWS + "{p},2026-01-03 07:00,LAB//K,4.1,,mmol/L,,,,,\n", end=end)
     key = next(key for key in views.snapshot.tasks["task_key"] if "arfarin" in key)
     assert views.record_after(1, key)[0] == said

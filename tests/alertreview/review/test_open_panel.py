@@ -294,6 +294,17 @@ def test_its_votes_feed_no_expected_rate_and_no_auc_of_a_task(site: StoredSite, 
     assert found.slug == "blind"
 
 
+def test_of_several_judged_studies_the_largest_speaks_for_the_run(site: StoredSite, run_id: int) -> None:
+    reader = site.person("Reader")
+    for slug, case_rows in (("large", (0, 1)), ("newer", (1,))):
+        make(site, run_id, slug, [reader], is_open_panel=False, case_rows=case_rows)
+        site.studies.lock_study(slug)
+    with site.database.read() as uow:
+        found = judged_study(uow, run_id)
+    assert found is not None
+    assert found.slug == "large"
+
+
 @pytest.mark.checklist("B1")
 def test_a_page_gets_cards_of_ones_own_units_and_only_who_may_judge(
     site: StoredSite, run_id: int, tmp_path: Path

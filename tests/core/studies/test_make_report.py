@@ -339,7 +339,9 @@ class TestThinInput:
         probability = study.cases["inclusion_probability"].copy()
         probability.iloc[:3] = 1e-6
         found = changed(study, cases=study.cases.assign(inclusion_probability=probability))
-        assert any("Weights are uneven: 222 cases count like 3" in w for w in found.warnings)
+        (uneven,) = [warning for warning in found.warnings if warning.startswith("Weights are uneven")]
+        assert "222 cases count like 3 in" in uneven
+        assert "the 11 cases with the largest weights carry >99.9% of" in uneven
         weighted = found.primary.scorers[0].auc_weighted
         assert weighted.value is None or 0 <= weighted.value <= 1
 
@@ -570,6 +572,12 @@ class TestHeadline:
         assert found.agreement.positive.fleiss.value > 0.2
         assert "no better than chance" in found.ceiling.weighted.reason
         assert "show no agreement beyond chance" in found.headline[2]
+
+    def test_readers_who_agree_by_chance_are_said_to_once(self, study):
+        against = np.where(study.votes["reader"] == "reader-1", 3, 1)
+        found = changed(study, votes=study.votes.assign(answer=against))
+        chance = "Readers agree no better than by chance (Fleiss κ −0.50)"
+        assert found.headline[2] == f"{chance}, so no detector can be shown to be better than chance."
 
     @pytest.mark.parametrize(
         ("kappa", "words"), [(-0.02, "no better than by chance"), (0.0, "no better than by chance")]

@@ -217,7 +217,7 @@ class FakeAdjudication(Service):
         line = case_view("Troponin I", Decision.OMISSION, case_id, hostile=self.app.hostile)
         return AdjudicationCase(
             slug, case_id, case_id, "Troponin I", Kind.LAB_ORDER, Decision.OMISSION, "Troponin I was not ordered",
-            "F", 71.0, "Medical ICU", 4, 24.0, votes, line, 0, None, "",
+            "F", 71.0, "Medical ICU", 4, votes, line, 0, None, "",
         )  # fmt: skip
 
     def adjudicate(self, slug: str, person_id: int, case_id: int, *, answer: Any, **given: Any) -> Adjudication:

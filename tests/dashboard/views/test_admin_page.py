@@ -79,7 +79,7 @@ def test_on_a_phone_no_column_of_a_table_is_out_of_sight(
     page = open_page("admin", double(desk))
     assert len(page.dataframe) == 0
     said = words(page).replace("\\", "")
-    assert "Signs in by local" in said
+    assert "Signs in by a password of this site" in said
     assert [cell for cell in cells if texts.shorten(cell, 300) not in said] == []
 
 

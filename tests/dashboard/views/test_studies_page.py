@@ -1,9 +1,12 @@
 """The coordinator's pages over doubles: set-up, acts on a study, runs compared, feedback of a training study."""
 
+import re
+
 import pytest
 
 from alertreview.rights import Actor
 from core.errors import ConflictError
+from core.statistics.consensus import case_state
 from core.vocabulary import Answer, Role
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
@@ -89,6 +92,15 @@ def test_locking_says_what_is_lost_and_asks_why(open_page: OpenPage) -> None:
     next(one for one in page.button if one.label == "Lock the study").click().run()
     assert "Say why you lock the study now" in words(page)
     assert double.studies.done == []
+
+
+def test_undecided_cases_are_explained_as_they_are_counted(open_page: OpenPage) -> None:
+    page = open_page("studies", FakeApplication(), study="demo")
+    names = [tile.label.lower() for tile in page.metric][-2:]
+    assert names == [case_state([3, 3, 1, 1], 4), case_state([3, 1, 0], 3)]
+    explained = re.findall("as many votes for as against|too few votes to decide", words(page))
+    assert len(explained) == 2
+    assert explained[0].startswith("as many")
 
 
 def test_coordinators_see_done_of_assigned_with_pace_and_the_way_on(open_page: OpenPage) -> None:
