@@ -66,7 +66,7 @@ def timeline_card(data: Timeline, kind: Kind, name: str, size: Size = DESKTOP, *
         chosen = st.session_state.get(_RANGE, USUAL_RANGE)
         # The range stands beside the title: a row of its own would push the chart under the answers.
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"case-head-{name}"):
-            bands = cards.muted(_bands(data))
+            bands = cards.muted(bands_in_words(data))
             st.markdown("**Time line**" if phone else f"**Time line** {bands}", width="stretch")
             key = f"range-{name}"
             st.session_state[key] = chosen
@@ -77,7 +77,7 @@ def timeline_card(data: Timeline, kind: Kind, name: str, size: Size = DESKTOP, *
                 st.button("Range", key=f"next-{key}", type="tertiary", shortcut="T", on_click=_next_range)
         chart = timeline(data, kind, colours(), size=PHONE if phone else size, back=chosen)
         cards.figure(chart, f"timeline-{name}", colours())
-        if phone:
+        if phone and bands:
             st.markdown(f":small[{bands}]")
 
 
@@ -92,10 +92,12 @@ def _next_range() -> None:
     st.session_state[_RANGE] = ranges[(place + 1) % len(ranges)]
 
 
-def _bands(data: Timeline) -> str:
-    if any(lab.low is not None or lab.high is not None for lab in data.labs):
-        return "green: reference range, grey: central 90% here"
-    return "grey: central 90% here; no reference range, no flags"
+def bands_in_words(data: Timeline) -> str:
+    """Return what the bands of a time line mean, of those that it has."""
+    has_range = any(lab.low is not None or lab.high is not None for lab in data.labs)
+    has_usual = any(lab.usual_low is not None for lab in data.labs)
+    bands = ", ".join(["green: reference range"] * has_range + ["grey: central 90% here"] * has_usual)
+    return "; ".join(filter(None, (bands, "no reference range, no flags" if data.labs and not has_range else "")))
 
 
 def last_values(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:

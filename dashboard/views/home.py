@@ -54,10 +54,9 @@ def page() -> None:
         _units_card(filters, words)
         _highest_card(app.worklist.page(filters, limit=TOP), links.params_of(filters, latest_run=run.run_id), words)
     if app.site.simulated:
-        st.markdown(
-            f":small[:gray[All patients, scores and readers marked as simulated on this site are made up with seed "
-            f"{run.seed}. Nothing here describes a real person.]]"
-        )
+        # Without a seed: that of a run is not that of the simulation.
+        words = "All patients, scores and readers marked as simulated on this site are made up."
+        st.markdown(f":small[{cards.muted(f'{words} Nothing here describes a real person.')}]")
 
 
 def _checks_card() -> None:

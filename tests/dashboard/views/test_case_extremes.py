@@ -10,6 +10,7 @@ from streamlit.runtime.context import ContextProxy
 from alertreview.alerts.models import CaseView, Comparison, LastValue, TimelineDrug, TimelineLab
 from core.vocabulary import Decision
 from dashboard import texts
+from dashboard.components.case_view import bands_in_words
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.records import SNAPSHOT, case_view
@@ -141,6 +142,20 @@ def test_two_earlier_values_stand_only_where_neither_is_cut(
     monkeypatch.setattr(type(double.worklist), "alert", lambda *_: detail)
     values = next(one.value for one in open_page("alert", double, alert="1000").dataframe if "Earlier" in one.value)
     assert values.set_index("Lab").loc["Troponin I", "Earlier"] == shown
+
+
+def test_only_bands_that_are_drawn_are_explained() -> None:
+    with_range, bare = lab("Potassium", 3.1, 3.5, 5.1), lab("Sodium", 140.0)
+    usual = replace(bare, usual_low=130.0, usual_high=145.0)
+    said = {
+        (): "",
+        (bare,): "no reference range, no flags",
+        (usual,): "grey: central 90% here; no reference range, no flags",
+        (with_range, bare): "green: reference range",
+        (with_range, usual): "green: reference range, grey: central 90% here",
+    }
+    for labs, words_ in said.items():
+        assert bands_in_words(case_of(*labs).timeline) == words_
 
 
 def test_a_window_cut_short_is_not_said_to_be_that_of_similar_days(

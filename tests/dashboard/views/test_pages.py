@@ -281,6 +281,12 @@ def test_a_study_without_cases_says_none_of_none(open_page: OpenPage) -> None:
     assert nothing_failed(open_page("reports", FakeApplication(n_cases=0)))
 
 
+def test_home_says_what_is_made_up_and_no_seed_that_a_run_may_have_of_its_own(open_page: OpenPage) -> None:
+    shown = words(open_page("home", FakeApplication()))
+    assert "marked as simulated on this site are made up. Nothing here describes a real person." in shown
+    assert "seed" not in shown
+
+
 def test_a_report_leads_with_its_sentences_and_every_tile_has_an_interval(open_page: OpenPage) -> None:
     page = open_page("reports", FakeApplication(), study="ward-2025")
     shown = words(page)
