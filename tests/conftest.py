@@ -16,7 +16,7 @@ from tests.support.pieces import require
 pytest_plugins = ("tests.support.traceability", "tests.support.compiled_once")
 
 ROOT = Path(__file__).resolve().parent.parent
-NOT_TRACED = tuple(
+NOT_TRACED = frozenset(
     ROOT / "tests" / place
     for place in (
         # Their subject lies above or beside the packages that coverage is asked for.
@@ -78,6 +78,7 @@ NOT_TRACED = tuple(
     )
 )
 """Tests without a share in the coverage: tracing makes them half as long again, and a page twice as long."""
+IS_TRACED = pytest.StashKey[bool]()
 
 # How long an example takes says something about the machine and what else it does, not about what is tested.
 hypothesis.settings.register_profile("without deadlines", deadline=None)
@@ -92,6 +93,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the browser: one worker has all of it, and what the others take over at the end is in small pieces."""
     items.sort(key=lambda item: not item.path.is_relative_to(ROOT / "tests" / "browser"))
+    begun: set[str] = set()
+    for item in items:
+        # Further cases of a test pass the lines of its first one, and few others.
+        test = item.nodeid.partition("[")[0]
+        item.stash[IS_TRACED] = test not in begun and NOT_TRACED.isdisjoint((item.path, *item.path.parents))
+        begun.add(test)
 
 
 def pytest_collection_finish() -> None:
@@ -110,7 +117,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     # CPython 3.11: of two threads that begin to be traced at the same moment, one may end with an error instead.
     threading.settrace(None)  # type: ignore[arg-type]
-    if not any(item.path.is_relative_to(folder) for folder in NOT_TRACED):
+    if item.stash[IS_TRACED]:
         return (yield)
     tracer.pause()
     try:
