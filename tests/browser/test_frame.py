@@ -118,7 +118,7 @@ def test_both_columns_of_an_alert_end_level_however_little_there_is_to_list(visi
 def test_at_320_pixels_no_value_is_cut(visit: OpenVisit) -> None:
     opened = visit(phone=True, width=320)
     for path in ("alert?alert=1000", "review"):
-        page = opened.open(path)
+        page = opened.go(path)
         cells = page.locator("[class*=st-key-values-] td")
         assert cells.count() >= 4
         assert page.locator("[class*=st-key-values-] [data-testid=stDataFrame]").count() == 0, "a grid cuts its cells"

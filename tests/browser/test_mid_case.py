@@ -1,7 +1,5 @@
 """In mid-case the system's colours change, or the browser is slow: nothing that was chosen or typed is lost."""
 
-import re
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -54,23 +52,21 @@ def slow_down(page: Page, rate: int) -> None:
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": rate})
 
 
-def test_on_a_browser_four_times_slower_answers_typed_in_one_go_are_saved_once_each(visit: OpenVisit) -> None:
+def test_on_a_browser_four_times_slower_an_answer_typed_in_one_go_is_saved_once(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.page
     opened.open("review")
     slow_down(page, 4)
-    for number in (1, 2):
-        expect_case(page, number)
-        opened.key("e")  # the server is busy with it when the next two come
-        page.keyboard.type("3s")
-        expect_case(page, number + 1)
-        expect_nothing_chosen(page)
+    opened.key("e")  # the server is busy with it when the next two come
+    page.keyboard.type("3s")
+    expect_case(page, 2)
+    expect_nothing_chosen(page)
     assert page.locator("[data-testid=stAlert]").count() == 0
     opened.key("ArrowLeft")
-    expect_case(page, 2)
+    expect_case(page, 1)
     expect_chosen(page, "Unusual and relevant")
     slow_down(page, 1)
-    expect(opened.go("").get_by_text("2 of 24 cases read")).to_be_visible()
+    expect(opened.go("").get_by_text("1 of 24 cases read")).to_be_visible()
 
 
 def test_on_a_browser_four_times_slower_two_keys_in_one_go_dismiss_an_alert_once(visit: OpenVisit) -> None:
@@ -78,38 +74,35 @@ def test_on_a_browser_four_times_slower_two_keys_in_one_go_dismiss_an_alert_once
     page = opened.open("alert?alert=1005")
     dismissed = page.locator(".st-key-alert-triage").get_by_text("Dismissed")
     slow_down(page, 4)
-    for _ in range(2):
-        before = page.url
-        opened.key("j")
-        expect(page).not_to_have_url(before)
-        opened.settle()
-        expect(dismissed).to_be_hidden()
+    before = page.url
+    opened.key("j")
+    expect(page).not_to_have_url(before)
+    opened.settle()
+    expect(dismissed).to_be_hidden()
+    for answer in ("1", "2"):
         opened.key("d")
-        opened.key("1", at_once=True)
+        opened.key(answer, at_once=True)
         expect(dismissed).to_be_visible()
-        opened.key("z")
-        expect(dismissed).to_be_hidden()
-    opened.key("d")
-    opened.key("2", at_once=True)
-    expect(dismissed).to_be_visible()
+        if answer == "1":
+            opened.key("z")
+            expect(dismissed).to_be_hidden()
     slow_down(page, 1)
 
 
-def test_on_a_browser_four_times_slower_cases_settled_in_one_go_are_settled_once_each(visit: OpenVisit) -> None:
+def test_on_a_browser_four_times_slower_a_case_settled_in_one_go_is_settled_once(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open(SETTLE_A_CASE)
     slow_down(page, 4)
-    for n_waiting in (2, 1):
-        expect(page.get_by_text(re.compile(rf"1 of {n_waiting} cases? waiting for you"))).to_be_visible()
-        expect(field_of(page, "adjudication")).to_have_value("")
-        expect(page.locator("[class*=adj_answer] button[kind=primary]")).to_have_count(0)
-        opened.key("3")
-        field_of(page, "adjudication").click()
-        page.keyboard.type("read twice")
-        opened.run(lambda: page.keyboard.press("Tab"))
-        page.locator("h1").first.click()
-        opened.key("s")
-        expect(page.get_by_text("Saved: ").first).to_be_visible()
-        opened.settle()
-    expect(page.get_by_text("waiting for you")).to_have_count(0)
+    expect(page.get_by_text("1 of 2 cases waiting for you")).to_be_visible()
+    opened.key("3")
+    field_of(page, "adjudication").click()
+    page.keyboard.type("read twice")
+    opened.run(lambda: page.keyboard.press("Tab"))
+    page.locator("h1").first.click()
+    opened.key("s")
+    expect(page.get_by_text("Saved: ").first).to_be_visible()
+    opened.settle()
+    expect(page.get_by_text("1 of 1 case waiting for you")).to_be_visible()
+    expect(field_of(page, "adjudication")).to_have_value("")
+    expect(page.locator("[class*=adj_answer] button[kind=primary]")).to_have_count(0)
     slow_down(page, 1)
