@@ -17,7 +17,7 @@ from alertreview.records.sources.label_files import find_label_files, read_label
 from core.cohort.build import Progress, build, build_parts
 from core.cohort.cohort import About, Cohort
 from core.errors import MappingError
-from core.events.code_book import recognise
+from core.events.code_book import NO_ROW, recognise
 from core.events.facts import digest_of
 from core.events.import_report import ImportReport, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
@@ -365,6 +365,8 @@ def _best_preset(source: Path | str, format: Format, schema: str | None) -> Site
     n_rows, best = max(scored, key=lambda each: each[0])
     if n_rows == 0:
         _, counts = counts_of[0]
+        if not counts:
+            raise MappingError(NO_ROW)
         frequent = ", ".join(code for code, _ in counts.most_common(5)) or "none"
         raise MappingError(
             f"No mapping that comes with the program finds stays and decisions (most frequent codes: {frequent}). "

@@ -32,6 +32,7 @@ IGNORED_ITEM = "item that the mapping ignores"
 WORD_DOES_NOT_COUNT = "event word that does not count"
 NOT_DONE = "called off, never done or entered in error"
 WORD_UNKNOWN = "event word that the mapping does not know"
+NO_ROW = "The source has no row, at most a header. Export it again, or give another file."
 LEFT_OUT = -1
 """Code of "no kind" where kinds are numbered."""
 _N_EXAMPLES_KEPT = 20
@@ -219,13 +220,17 @@ class CodeBook:
         counts[: len(self._n_rows)] += self._n_rows
         self._n_rows = counts
 
-    def n_unread_sexes(self) -> int:
-        """Count the rows with a sex that is neither F nor M, nor said to be unknown or another."""
-        return sum(
-            int(self._n_rows[i])
-            for i, found in enumerate(self.found)
-            if found.kind is EventKind.SEX and not found.item and normalise(found.spelling) not in _OTHER_SEX
-        )
+    def unknown_words(self) -> Counter[str]:
+        """Count the rows with an unknown event word or a sex that is neither F nor M, nor said to be unknown, by word.
+
+        Words of events come behind the item in the code.
+        """
+        words = Counter[str]()
+        for code, found, n in zip(self._codes, self.found, self._n_rows.tolist(), strict=False):
+            is_sex = found.kind is EventKind.SEX and not found.item and normalise(found.spelling) not in _OTHER_SEX
+            if is_sex or found.reason == WORD_UNKNOWN:
+                words[found.spelling if is_sex else code.rpartition("//")[2]] += n
+        return words
 
     def rounded(self) -> Counter[str]:
         """Count the rows of codes of which a spreadsheet kept the first digits only."""
@@ -445,6 +450,8 @@ class CodeBook:
 
         Raise MappingError when a rule is greedy, no code is an admission, or none tells of a kind of decision.
         """
+        if not self._n_rows.any():
+            raise MappingError(NO_ROW)
         if greedy := self.greedy_rule():
             raise MappingError(greedy)
         kinds = {found.kind for found in self.found}

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from core.events.code_book import CodeBook, Recognised
 from core.events.plausibility import Finding
+from core.events.stream import among
 from core.kinds import KIND_OF_EVENT, EventKind, Kind
 
 IntArray = npt.NDArray[np.integer]
@@ -82,18 +83,19 @@ class KindDoubts:
 
     def add_courses(self, kind: IntArray, series: IntArray, time: npt.NDArray[np.datetime64]) -> None:
         """Count the courses of drugs, all of some patients: which begin with a stop, and which have starts in pairs."""
-        starts, stops = kind == EventKind.MEDICATION_ORDER.number, kind == EventKind.MEDICATION_STOP.number
-        names, number = np.unique(series[starts | stops], return_inverse=True)
-        is_start, when = starts[starts | stops], time[starts | stops].view(np.int64)
+        mine = among(kind, Kind.MEDICATION.events)
+        names, number = np.unique(series[mine], return_inverse=True)
+        is_stop, when = kind[mine] == EventKind.MEDICATION_STOP.number, time[mine].view(np.int64)
         first = np.full((2, len(names)), np.iinfo(np.int64).max)
-        for at, mine in zip(first, (is_start, ~is_start), strict=True):
-            np.minimum.at(at, number[mine], when[mine])
-        ended = np.bincount(number[~is_start], minlength=len(names)) > 0
-        n_starts = np.bincount(number[is_start], minlength=len(names))
-        self._n_ended += int(ended.sum())
+        for at, rows in zip(first, (~is_stop, is_stop), strict=True):
+            np.minimum.at(at, number[rows], when[rows])
+        is_start = kind[mine] == EventKind.MEDICATION_ORDER.number
+        n_starts, n_stops = (np.bincount(number[rows], minlength=len(names)) for rows in (is_start, is_stop))
+        is_endless = (n_starts > 0) & (n_stops == 0)
+        self._n_ended += int((n_stops > 0).sum())
         self._n_ended_first += int((first[1] < first[0]).sum())
-        self._n_endless += int((~ended).sum())
-        self._n_paired += int((~ended & (n_starts % 2 == 0)).sum())
+        self._n_endless += int(is_endless.sum())
+        self._n_paired += int((is_endless & (n_starts % 2 == 0)).sum())
 
     def findings(self, names: Sequence[str]) -> Iterator[Finding]:
         """Judge what was counted; `names` are those of the codes, for people."""

@@ -356,7 +356,7 @@ class StreamBuilder:
             Finding("timeless_events", self._without_time.total(), self._n_rows),
             Finding(
                 "unknown_words",
-                self._unknown_statuses.total() + self._book.n_unread_sexes(),
+                self._unknown_statuses.total() + self._book.unknown_words().total(),
                 self._n_rows,
                 self._unknown_words(),
             ),
@@ -389,8 +389,8 @@ class StreamBuilder:
         ]
 
     def _unknown_words(self) -> tuple[str, ...]:
-        """Name the unknown statuses, most frequent first; none where there are so many that they are no words."""
-        words = self._unknown_statuses
+        """Name the unknown statuses, event words and sexes, most frequent first; none where so many are no words."""
+        words = self._unknown_statuses + self._book.unknown_words()
         return tuple(word[:30] for word, _ in words.most_common()) if len(words) <= _MOST_WORDS else ()
 
     def _dropped(self, settling: Settling | None) -> tuple[Dropped, ...]:

@@ -29,7 +29,7 @@ class Act:
     ----------
     patient : int
     time : str
-    what : {"birth", "sex", "death", "admit", "discharge", "ward", "order", "result", "start", "stop", "dose"}
+    what : {"birth", "sex", "death", "admit", "discharge", "ward", "order", "result", "start", "stop", "dose", "word"}
     item : str
     value : str
         As the source spells it.
@@ -98,6 +98,7 @@ _CSV = {
     "start": "MEDICATION//START//{item}",
     "stop": "MEDICATION//STOP//{item}",
     "dose": "MEDICATION//{item}//Administered",
+    "word": "MEDICATION//{item}",
 }
 ITEM_NUMBERS = {"Potassium": "50971", "Creatinine": "50912"}
 _MEDS = {

@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
 from alertreview.records.sources.base import Format, Source, unread
-from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files, unread_files
+from alertreview.records.sources.text_tables import (
+    Layout,
+    TextFile,
+    batches,
+    guesses,
+    look_at,
+    text_files,
+    unread_files,
+)
 from core.errors import SourceError
 from core.events.mapping import CsvColumns, SiteMapping
 from core.events.spelling import number_in_text
@@ -20,7 +28,6 @@ _ADVICE = (
     "Name the columns in the site mapping under csv, or rename them in the file. If each kind of event has a table of "
     "its own, describe the tables in a mapping of the format tables (see data/README.md)."
 )
-_LATIN_1 = "is not UTF-8; it was read as Latin-1. Check names with accents."
 
 
 def read(source: Path, mapping: SiteMapping) -> Source:
@@ -31,9 +38,7 @@ def read(source: Path, mapping: SiteMapping) -> Source:
     """
     files = _files(source)
     layouts = [look_at(file) for file in files]
-    remarks = [
-        f"{file.name} {_LATIN_1}" for file, found in zip(files, layouts, strict=True) if found.encoding == "latin-1"
-    ]
+    remarks = guesses(zip(files, layouts, strict=True))
     columns = [_columns(file, layout, mapping.csv) for file, layout in zip(files, layouts, strict=True)]
 
     findings, zones = unread(unread_files(source), remarks), cells.Zones()

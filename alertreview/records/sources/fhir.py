@@ -197,7 +197,7 @@ class _Reader:
     def _by_type(self, source: Path) -> dict[str, list[TextFile]]:
         """Sort files by the type of their first resource, and say which are not read."""
         out: dict[str, list[TextFile]] = {}
-        unread: dict[str, list[str]] = {}
+        unused: dict[str, list[str]] = {}
         used = {*_LOOKED_UP, "Specimen", *self._converters()}
         for file in ndjson_files(source):
             _, head = next(objects(file), (0, {"resourceType": ""}))
@@ -209,8 +209,9 @@ class _Reader:
             if kind in used:
                 out.setdefault(kind, []).append(file)
             else:
-                unread.setdefault(kind or "an empty file", []).append(file.name)
-        for kind, names in unread.items():
+                unused.setdefault(kind, []).append(file.name)
+        self.findings += unread(unused.pop("", []), self.remarks)
+        for kind, names in unused.items():
             self.remarks.append(f"Not read, because nothing uses {kind}: {', '.join(names)}.")
         if "Patient" not in out and (json_file := _fhir_json(source)):
             raise SourceError(

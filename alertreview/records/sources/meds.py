@@ -65,12 +65,25 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
         remarks=remarks,
         findings=[
             *unread(
-                [f"data/{name}" for name in unread_files(folder / "data", lambda name: name.endswith(".parquet"))],
+                [
+                    *(f"data/{name}" for name in unread_files(folder / "data", lambda name: name.endswith(".parquet"))),
+                    *_beside(folder),
+                ],
                 remarks,
             ),
             *_zones(paths, mapping),
         ],
     )
+
+
+def _beside(folder: Path) -> list[str]:
+    """Return the tables that seem to be events but do not lie below ``data``: of another data set, or beside it."""
+    found = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet"))
+    return [
+        str(path)
+        for path in found
+        if not is_ignored(path) and path.parts[0] != "data" and ("data" in path.parts or not path.parts[1:])
+    ]
 
 
 def code_counts(folder: Path, mapping: SiteMapping) -> Counter[str]:

@@ -143,6 +143,14 @@ def code_counts(source: Path | str, mapping: SiteMapping, schema: str | None = N
     return counts
 
 
+_TELLING = {
+    "person": (("gender_concept_id gender_source_value", "sexes"), ("birth_datetime year_of_birth", "ages")),
+    "measurement": (("value_as_number value_as_concept_id value_source_value", "values"),),
+    "drug_exposure": (("drug_exposure_end_datetime drug_exposure_end_date days_supply", "ends of drugs"),),
+}
+"""Columns of tables that may lack some of them, and what is missing where there is none."""
+
+
 class _Reader:
     """Turns the tables into chunks, one table after the other."""
 
@@ -176,8 +184,14 @@ class _Reader:
         for table, convert in readers.items():
             found = self._tables.columns(table)
             wanted = [name for name in _COLUMNS[table].split() if name in found]
-            if "person_id" not in found:
+            if not found:
                 continue
+            required(self._tables, table, ["person_id"], _ADVICE)
+            for columns, what in _TELLING.get(table, ()):
+                if found.isdisjoint(columns.split()):
+                    self._tables.remarks.append(
+                        f"The table {table} has none of the columns {columns.replace(' ', ', ')}: {what} are missing."
+                    )
             n_rows = 0
             for first_row, batch in islice(self._tables.batches(table, wanted), n_batches):
                 n_rows += batch.num_rows

@@ -17,6 +17,7 @@ from alertreview.records.sources.text_tables import (
     Layout,
     TextFile,
     batches,
+    guesses,
     is_ignored,
     look_at,
     text_files,
@@ -91,10 +92,8 @@ class CsvTables:
 
     def _layout(self, table: str) -> Layout:
         if table not in self._layouts:
-            layout = look_at(self._files[table])
-            if layout.encoding == "latin-1":
-                self.remarks.append(f"{self._files[table].name} is not UTF-8; it was read as Latin-1.")
-            self._layouts[table] = layout
+            self._layouts[table] = look_at(self._files[table])
+            self.remarks += guesses([(self._files[table], self._layouts[table])])
         return self._layouts[table]
 
 

@@ -15,7 +15,15 @@ import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
 from alertreview.records.sources.base import Format, Source, unread
-from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files, unread_files
+from alertreview.records.sources.text_tables import (
+    Layout,
+    TextFile,
+    batches,
+    guesses,
+    look_at,
+    text_files,
+    unread_files,
+)
 from core.errors import MappingError, SourceError
 from core.events.code_book import spelled_for
 from core.events.mapping import Lookup, Origins, SiteMapping, TableEvents
@@ -104,6 +112,7 @@ class _Reader:
         absent = sorted({each.table for each in mapping.tables} - self._tables.keys())
         self.remarks = [f"There is no table {', '.join(absent)}: its events are missing."] if absent else []
         self.remarks += self._without_details()
+        self.remarks += guesses((each.file, each.layout) for stem, each in self._tables.items() if stem in used)
         self.findings, self._zones = unread([*unread_files(source), *unused], self.remarks), cells.Zones()
 
     def _lookups(self) -> Iterator[Lookup]:

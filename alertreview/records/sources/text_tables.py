@@ -10,7 +10,7 @@ import stat
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
@@ -118,14 +118,14 @@ def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> l
         outside = [path for path in paths if not path.resolve().is_relative_to(source.resolve())]
         if outside:
             raise SourceError(f"{outside[0]}: is a link that leads out of the folder. Copy the file itself.")
-        return [_plain(path) for path in paths if path.is_file()]
+        return [_plain(path, str(path.relative_to(source))) for path in paths if path.is_file()]
     if not source.is_file():
         raise SourceError(f"{source}: there is no such file or folder. Check the path.")
     if zipfile.is_zipfile(source):
         return _members(source, wanted)
     if source.suffix.lower() == ".zip":
         raise SourceError(f"{source}: is not a complete zip archive. Copy it again from its origin.")
-    return [_plain(source)]
+    return [_plain(source, source.name)]
 
 
 def _refuse_archives(source: Path, names: list[str], advice: str) -> None:
@@ -136,13 +136,13 @@ def _refuse_archives(source: Path, names: list[str], advice: str) -> None:
         raise SourceError(f"{source}: holds no text table, only the archive {archives[0]}{more}. {advice}")
 
 
-def _plain(path: Path) -> TextFile:
+def _plain(path: Path, name: str) -> TextFile:
     @contextmanager
     def opener() -> Iterator[IO[bytes]]:
         with path.open("rb") as stream, _unpacked(stream, path.name, path.stat().st_size) as text:
             yield text
 
-    return TextFile(path.name, _stem(path.name), opener, path.stat().st_size)
+    return TextFile(name, _stem(name), opener, path.stat().st_size)
 
 
 @contextmanager
@@ -242,12 +242,23 @@ def _member(archive: Path, info: zipfile.ZipInfo) -> TextFile:
 
 
 _MOST_OF_A_HEADER = 1 << 20
+_GUESSED = ("cp1252", "latin-1")
+_NOT_IN_WINDOWS = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
+
+
+def guesses(files: Iterable[tuple[TextFile, Layout]]) -> list[str]:
+    """Say in a sentence each which files are no Unicode, so that their encoding was guessed."""
+    return [
+        f"{file.name} is not UTF-8; it was read as {layout.encoding.replace('cp', 'Windows-')}. Check its accents."
+        for file, layout in files
+        if layout.encoding in _GUESSED
+    ]
 
 
 def look_at(file: TextFile) -> Layout:
     """Find encoding, delimiter and columns; reads the whole file once, block by block.
 
-    An encoding of ``"latin-1"`` is a guess, made when the bytes are no UTF-8. Raise SourceError when the file is empty,
+    An encoding of `_GUESSED` is a guess, made when the bytes are no UTF-8. Raise SourceError when the file is empty,
     damaged, a bomb, binary, or has no or a doubtful header.
     """
     try:
@@ -290,7 +301,9 @@ def _encoding(file: TextFile) -> tuple[str, bytes, int]:
                 try:
                     decoder.decode(block)
                 except UnicodeDecodeError:
-                    encoding = "latin-1"
+                    encoding = _GUESSED[0]
+            if encoding == _GUESSED[0] and any(byte in block for byte in _NOT_IN_WINDOWS):
+                encoding = _GUESSED[1]
     return encoding, head, n_lines + (n_lines > 0 and last != b"\n")
 
 
@@ -322,7 +335,7 @@ def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tupl
                 f"{file.name}: {where} has {first.actual_columns} cells, the header {first.expected_columns}. "
                 "Correct the row."
             ) from None
-        if "Empty CSV" in str(error):
+        if "Empty CSV" in str(error) or "skip initial 1 row" in str(error):
             return
         what = type(error).__name__
         raise SourceError(f"{file.name}: cannot be read after row {row:,} ({what}). Export it again.") from None

@@ -76,7 +76,7 @@ def test_latin_1_is_read_with_a_remark(tmp_path):
     path = written(tmp_path, (HEADER + BODY.replace("bye", "Müller")).encode("latin-1"))
     source = csv.read(path, site(format="csv"))
     assert "Müller" in pd.concat(source.chunks)["text"].tolist()
-    assert "Latin-1" in source.remarks[0]
+    assert "Windows-1252" in source.remarks[0]
 
 
 def test_other_names_of_columns_come_from_the_mapping(tmp_path):

@@ -269,7 +269,7 @@ def test_codes_of_two_versions_have_their_own_names(tmp_path):
     facts = snapshot.facts
     assert set(facts.loc[facts["kind"] == "DIAGNOSIS", "name"]) == {"Newborn", "Accident"}
     assert set(snapshot.events_of("7").query("kind == 'LAB_RESULT'")["name"]) == {"Potassium"}
-    assert "d_labitems.csv.gz has 1 itemid with several label: the first counts." in report.read.remarks
+    assert "hosp/d_labitems.csv.gz has 1 itemid with several label: the first counts." in report.read.remarks
 
 
 def test_two_files_of_one_table_are_refused(tmp_path):
