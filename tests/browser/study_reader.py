@@ -143,15 +143,15 @@ class Reader:
         return bool(self.page.evaluate(SHOWN) == "Review")
 
     def judge(self) -> None:
-        """Judge the case that is shown; the second, third and fourth one not straight away."""
+        """Judge the case that is shown; the first, second and third one not straight away."""
         self._n_shown += 1
         case = self._case()
         answer = self._answers[case, self.name]
-        if self._n_shown == 2:
+        if self._n_shown == 1:
             self._choose(3 if answer != 3 else 1)
-        if self._n_shown == 3:
+        if self._n_shown == 2:
             self._save_another_and_take_it_back(case, 3 if answer != 3 else 1)
-        if self._n_shown == 4:
+        if self._n_shown == 3:
             self._press_and_go_on("l")
             self.scan(case)
             return
@@ -176,8 +176,8 @@ class Reader:
         wait_for_case(self.page)
 
     def _comment(self, case: int, answer: int) -> str:
-        """Type why a case cannot be judged, and at every fifth case something else."""
-        if answer != CANNOT_JUDGE and case % 5:
+        """Type why a case cannot be judged, and at every fourth case something else."""
+        if answer != CANNOT_JUDGE and case % 4:
             return ""
         comment = f"{login_of(self.name)}{case:03d}: seen by nobody else"
         go_to_by_keys(self.page, "^ Comment$", "Shift+Tab")

@@ -1,7 +1,6 @@
 """A small study from its draft to its report, by a coordinator, three readers who only use keys, and an adjudicator."""
 
 from collections.abc import Iterator
-from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,8 @@ from tests.support.served import dashboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-N_CASES = 6
-VOTES = ((3, 1, 0), (3, 3, 1), (1, 2, 3), (2, 2, 1), (1, 1, 1), (0, 3, 3))
-"""Answers of the three readers, case by case and over again: the first votes leave the case open."""
+VOTES = ((3, 1, 0), (3, 3, 1), (1, 2, 3), (2, 2, 1))
+"""Answers of the three readers, case by case: the first ones leave the case open."""
 
 
 @pytest.fixture
@@ -33,16 +31,15 @@ def site_url(site: Path) -> Iterator[str]:
 
 
 def answers_for(slug: str) -> dict[tuple[int, str], int]:
-    assert slug == "three-readers-six-cases"
-    votes = dict(zip(range(1, N_CASES + 1), cycle(VOTES), strict=False))
-    return {(case, name): votes[case][place] for case in votes for place, name in enumerate(READERS)}
+    assert slug == "three-readers-four-cases"
+    return {(case, name): votes[place] for case, votes in enumerate(VOTES, 1) for place, name in enumerate(READERS)}
 
 
 @pytest.mark.checklist("A4", "B6", "C2")
 def test_a_whole_study_from_its_draft_to_its_report(visit: OpenVisit, site: Path, site_url: str) -> None:
-    design = Design("Three readers, six cases", OWN_CHOICE, N_CASES)
+    design = Design("Three readers, four cases", OWN_CHOICE, len(VOTES))
     outcome = whole_study(lambda: visit(site_url), site, design, answers_for)
-    assert outcome.n_judgments == len(READERS) * (N_CASES + 1), "each of them saves one answer twice"
+    assert outcome.n_judgments == len(READERS) * (len(VOTES) + 1), "each of them saves one answer twice"
     assert outcome.auc is not None
-    assert outcome.n_settled == sum(votes == VOTES[0] for _, votes in zip(range(N_CASES), cycle(VOTES), strict=False))
+    assert outcome.n_settled == 1
     assert outcome.scanned.n_frames > 10 * outcome.n_judgments

@@ -116,7 +116,7 @@ def read_all(readers: list[Reader], slug: str, said: Callable[[str], None] = lam
         for reader in waiting:
             reader.judge()
         n_turns += 1
-        if n_turns == 5:
+        if n_turns == 2:
             readers[1].look_around(slug)
         if n_turns % 25 == 0:
             said(f"  {sum(len(reader.times.to_mark) for reader in readers)} judgments")
