@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 from alertreview.alerts.models import AlertRow, Comparison
@@ -128,7 +128,7 @@ def interval_percent(low: float, high: float, digits: int = 0) -> str:
     return f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%"
 
 
-def day(when: datetime) -> str:
+def day(when: date) -> str:
     """27 Nov 2026."""
     return f"{when.day} {when:%b %Y}"
 

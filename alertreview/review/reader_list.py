@@ -16,11 +16,10 @@ from zoneinfo import ZoneInfo
 from alertreview.alerts.lines import sentence
 from alertreview.alerts.patient import PatientViews
 from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView
+from alertreview.studies.models import JUDGED
 from core.errors import StoreError
 from core.vocabulary import CaseId, PersonId, SlotState
 from db.models import BlindedRow, DraftAnswer, Judgment, OwnAnswer, ReaderSlot, ReadingTerms, ShownCase
-
-JUDGED = frozenset({SlotState.SUBMITTED, SlotState.CANNOT_JUDGE})
 
 
 class ReaderList:

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -18,6 +18,8 @@ from core.studies.selection import SelectionDesign, Stratum
 from core.vocabulary import Answer, CaseId, CaseState, Decision, PersonId, RunId, SlotState, StudyId, StudyStatus
 from db.models import Slot, Study
 from db.unit_of_work import UnitOfWork
+
+JUDGED = frozenset({SlotState.SUBMITTED, SlotState.CANNOT_JUDGE})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,7 +310,7 @@ class ReaderProgress:
     @property
     def n_judged(self) -> int:
         """Return the number of cases with an answer."""
-        return self.states[SlotState.SUBMITTED] + self.states[SlotState.CANNOT_JUDGE]
+        return sum(self.states[state] for state in JUDGED)
 
     @property
     def days_to_go(self) -> int | None:
@@ -328,3 +330,14 @@ class StudyProgress:
     n_slots: int
     slot_states: dict[SlotState, int]
     readers: tuple[ReaderProgress, ...]
+    judged_by: tuple[tuple[date, int], ...]
+    """Days, in the site's zone, and how many of the answers that stand were first given by their end."""
+    today: date
+
+    @property
+    def done_on(self) -> date | None:
+        """Return the day of the last answer at the pace since the first; None without a second day of work."""
+        if len(self.judged_by) < 2:
+            return None
+        n_judged, n_days = self.judged_by[-1][1], (self.today - self.judged_by[0][0]).days + 1
+        return self.today + timedelta(days=math.ceil((self.n_slots - n_judged) * n_days / n_judged))

@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from alertreview.studies.models import (
+    JUDGED,
     CaseForReport,
     ReaderProgress,
     ScorerSays,
@@ -131,8 +133,14 @@ def progress(uow: UnitOfWork, slug: str, now: datetime) -> StudyProgress:
     case_states = Counter(states_of_cases(uow, study, slots).values())
     zone = zone_of(uow, study)
     saved: dict[PersonId, list[datetime]] = {}
-    for reader_id, moment in uow.judgments.moments(study.id):
+    first: dict[tuple[PersonId | None, CaseId], datetime] = {}
+    for reader_id, case_id, moment in uow.judgments.moments(study.id):
         saved.setdefault(reader_id, []).append(moment.astimezone(zone))
+        first[reader_id, case_id] = min(moment, first.get((reader_id, case_id), moment))
+    answered = Counter(
+        first[slot.reviewer_id, slot.case_id].astimezone(zone).date() for slot in slots if slot.state in JUDGED
+    )
+    days = sorted(answered)
     return StudyProgress(
         n_cases=case_states.total(),
         n_complete=case_states.total() - case_states[CaseState.OPEN],
@@ -143,6 +151,8 @@ def progress(uow: UnitOfWork, slug: str, now: datetime) -> StudyProgress:
             _reader_progress(reader, study, slots, saved.get(reader.person_id, []), now.astimezone(zone))
             for reader in uow.studies.readers(study.id)
         ),
+        judged_by=tuple(zip(days, accumulate(answered[day] for day in days), strict=True)),
+        today=now.astimezone(zone).date(),
     )
 
 
@@ -155,7 +165,7 @@ def _reader_progress(
         mine |= {slot.case_id for slot in slots if slot.is_claimable(now)}
     states = _count(own)
     days = {moment.date() for moment in saved}
-    n_judged = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
+    n_judged = sum(states[state] for state in JUDGED)
     n_days = (now.date() - min(days)).days + 1 if len(days) > 1 else 0
     return ReaderProgress(
         reader.person_id,

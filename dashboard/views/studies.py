@@ -1,13 +1,16 @@
 """Studies: every study, and how far each one is."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
 from alertreview.rights import Action
-from alertreview.studies.models import ReaderProgress, StudyView
+from alertreview.studies.models import ReaderProgress, StudyProgress, StudyView
 from core.vocabulary import OPEN_PANEL, CaseState, PersonId, SlotState, StudyStatus
 from dashboard import texts
 from dashboard.charts.bars import case_states
+from dashboard.charts.judgments import judgments_over_time
 from dashboard.components import cards
 from dashboard.components.studies import acts
 from dashboard.components.studies.choice import choose_study, study_asked
@@ -37,6 +40,7 @@ def page() -> None:
     if study_asked(slug, "Studies") is None:
         return
     study = app.studies.view(slug)
+    progress = app.studies.progress(slug) if may(Action.MANAGE_STUDIES) else None
     _head(study, studies, app.site.simulated)
     _tiles(study)
     # Beside the acts of a coordinator the question fills the left side; on a phone it comes after them.
@@ -48,7 +52,7 @@ def page() -> None:
                 cards.figure(case_states(study.case_states, colours()), "case-states", colours())
             else:
                 st.markdown(cards.muted("This study has no cases yet."))
-        _readers(study)
+        _readers(study, _own_progress(study) if progress is None else progress.readers)
         if has_acts:
             _question(study)
     with right:
@@ -56,16 +60,16 @@ def page() -> None:
             cards.open_panel_limit()
         acts.acts(study)
         acts.disagreements(study)
+        if progress is not None:
+            _over_time(study, progress)
         if not has_acts:
             _question(study)
 
 
-def _readers_shown(study: StudyView) -> list[ReaderProgress]:
-    """Return how far readers are: all of them to whoever manages studies, else only the one who looks."""
-    app = application()
-    if may(Action.MANAGE_STUDIES):
-        return list(app.studies.progress(study.slug).readers)
-    mine = ((person, app.review.queue(study.slug, person.person_id)) for person in people_who_read())
+def _own_progress(study: StudyView) -> Sequence[ReaderProgress]:
+    """Return how far whoever looks has come, who may not see the other readers."""
+    review = application().review
+    mine = ((person, review.queue(study.slug, person.person_id)) for person in people_who_read())
     return [
         ReaderProgress(person.person_id, "", person.name, queue.states, n_mine=queue.n_mine)
         for person, queue in mine
@@ -131,8 +135,7 @@ def _tiles(study: StudyView) -> None:
     cards.tiles(tiles)
 
 
-def _readers(study: StudyView) -> None:
-    readers = _readers_shown(study)
+def _readers(study: StudyView, readers: Sequence[ReaderProgress]) -> None:
     until = "before a panel is locked" if study.is_open_panel else "while a study is blinded"
     with cards.card("Readers", f"counts only; no answer is shown {until}"):
         if not readers:
@@ -174,6 +177,13 @@ def _readers(study: StudyView) -> None:
         if "Per day" in columns:
             pace = "Per day: cases a day from the first answer to today, weekends included. Days to go: at this pace."
             st.markdown(f":small[{cards.muted(pace)}]")
+
+
+def _over_time(study: StudyView, progress: StudyProgress) -> None:
+    chart = judgments_over_time(progress, colours(), is_open=study.status is StudyStatus.OPEN)
+    if chart is not None:
+        with cards.card("Judgments over time", "answers that stand, by the day on which they were first given"):
+            cards.figure(chart, "judgments-over-time", colours())
 
 
 def _question(study: StudyView) -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alertreview.review.reader_list import JUDGED, ReaderList, nothing_assigned
+from alertreview.review.reader_list import ReaderList, nothing_assigned
+from alertreview.studies.models import JUDGED
 from core.vocabulary import SlotState
 from db.models import ReaderSlot
 from tests.support.stored_site import EPOCH

@@ -199,6 +199,28 @@ def test_pace_and_forecast_come_from_the_second_day_of_work_on(site: StoredSite)
     assert (first.last_judged_at.date() - began).days == 3
 
 
+def test_answers_that_stand_are_counted_by_the_day_on_which_they_were_first_given(site: StoredSite) -> None:
+    readers, cases = site.study(4, 3), case_ids(site)
+    began = site.clock.now.astimezone(ZoneInfo("Europe/Berlin")).date()
+    assert site.studies.progress("demo").judged_by == ()
+    judge(site, readers[0], cases[0], Answer.USUAL)
+    judge(site, readers[1], cases[0], Answer.USUAL)
+    judge(site, readers[2], cases[0], Answer.CANNOT_JUDGE)
+    progress = site.studies.progress("demo")
+    assert (progress.judged_by, progress.done_on) == (((began, 3),), None)
+    site.clock.pass_hours(48)
+    judge(site, readers[0], cases[1], Answer.USUAL)
+    site.review.submit_judgment(
+        "demo", readers[0], cases[0], answer=Answer.RELEVANT, version_seen=1, form_key="again", reason="read again"
+    )
+    site.review.undo("demo", readers[1], cases[0], version_seen=1, form_key="undo")
+    progress = site.studies.progress("demo")
+    assert progress.judged_by == ((began, 2), (began + timedelta(days=2), 3)), "what was taken back stands no more"
+    assert progress.done_on == began + timedelta(days=2 + 9), "3 answers in 3 days, 9 of 12 left"
+    states = progress.slot_states
+    assert progress.judged_by[-1][1] == states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
+
+
 def test_readers_are_added_once_and_keep_their_codes(site: StoredSite) -> None:
     readers = site.study(1, 3)
     late = site.person("Late")

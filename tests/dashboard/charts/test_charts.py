@@ -4,7 +4,7 @@ import json
 import random
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import pairwise
 
 import plotly.graph_objects as go
@@ -22,6 +22,7 @@ from dashboard.charts import bars as charts_bars
 from dashboard.charts.base import Chart
 from dashboard.charts.counts import heights
 from dashboard.charts.histogram import histogram
+from dashboard.charts.judgments import judgments_over_time
 from dashboard.charts.palette import DARK, LIGHT, Palette, palette
 from dashboard.charts.plot import chart as plotly_chart
 from dashboard.charts.raw_figure import RawFigure
@@ -38,6 +39,7 @@ def detail() -> AlertDetail:
     return FakeApplication().worklist.alert(1000)
 
 
+PROGRESS = FakeApplication().studies.progress("demo")
 REPORT = FakeApplication().reports.report("ward-2025")
 PRIMARY = REPORT.primary
 SCORER = PRIMARY.scorers[0]
@@ -73,6 +75,7 @@ def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: Aler
         timeline(detail.patient.timeline, Kind.MEDICATION, colours, size=PHONE),
         charts_bars.alerts_by_unit([("Medical ICU", 8, 1)], colours),
         charts_bars.case_states({CaseState.MAJORITY: 3, CaseState.OPEN: 1}, colours),
+        judgments_over_time(PROGRESS, colours, is_open=True),
         *(plotly_chart(plot, colours, narrow=narrow) for plot in described for narrow in (False, True)),
     ]
     for chart in charts:
@@ -90,6 +93,27 @@ def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: Aler
         assert "template" not in chart.figure["layout"]
         assert "datarevision" in chart.figure["layout"]
         assert len(json.dumps(chart.figure)) < 20_000
+
+
+def test_the_rest_of_a_study_is_forecast_at_the_pace_so_far() -> None:
+    begin = date(2026, 11, 1)
+    data = replace(PROGRESS, n_slots=100, judged_by=((begin, 10), (begin + timedelta(days=4), 40)))
+    data = replace(data, today=begin + timedelta(days=9))
+    chart = judgments_over_time(data, LIGHT, is_open=True)
+    assert chart is not None
+    assert (
+        chart.alt
+        == "40 of 100 judgments by 10 Nov 2026, the first on 1 Nov 2026. At this pace the last comes on 25 Nov 2026."
+    )
+    assert [note["text"] for note in annotations(chart)] == ["all 100 judgments", "25 Nov 2026 at this pace"]
+    assert chart.figure["data"][0]["y"] == [10, 40, 40], "who rests gets no further"
+    assert [shape["x1"] for shape in chart.figure["layout"]["shapes"]] == ["2026-11-25", "2026-11-25"]
+    never = replace(data, n_slots=100_000)
+    for other, is_open in ((data, False), (replace(data, n_slots=40), True), (never, True)):
+        chart = judgments_over_time(other, LIGHT, is_open=is_open)
+        assert chart is not None
+        assert "pace" not in chart.alt + str(annotations(chart))
+    assert judgments_over_time(replace(data, judged_by=data.judged_by[:1]), LIGHT, is_open=True) is None
 
 
 @pytest.mark.parametrize("score", [0.01, 0.33, 0.5, 0.97, 1.0])

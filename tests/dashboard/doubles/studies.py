@@ -1,7 +1,7 @@
 """Doubles of the coordinator's services: what the set-up and studies pages read, and a list of what they did."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from alertreview.review.adjudication import AdjudicationCase, AdjudicationService, LetteredVote
@@ -129,8 +129,17 @@ class FakeStudies(Service):
             for queue in [self.app.review.queue(slug, person.person_id)]
             if person.person_id != 5
         )
+        # The last day's answers make up the number.
+        days = (date(2026, 11, 17), date(2026, 11, 18), date(2026, 11, 20))
         return StudyProgress(
-            study.n_cases, study.n_complete, study.case_states, 0, dict.fromkeys(SlotState, 0), readers
+            study.n_cases,
+            study.n_complete,
+            study.case_states,
+            study.n_cases * study.n_slots,
+            dict.fromkeys(SlotState, 0),
+            readers,
+            tuple((day, study.n_judged * n // 3) for n, day in enumerate(days, 1)) if study.n_judged else (),
+            today=date(2026, 11, 20),
         )
 
     def lock_study(self, slug: str, *, reason: str = "", **_: Any) -> None:

@@ -119,6 +119,15 @@ def test_coordinators_see_done_of_assigned_with_pace_and_the_way_on(open_page: O
         assert labels & {"Review", "Report", "Export"} == wanted
 
 
+def test_coordinators_alone_see_judgments_over_time(open_page: OpenPage) -> None:
+    for role, is_shown in ((Role.COORDINATOR, True), (Role.REVIEWER, False)):
+        double = FakeApplication()
+        double.sessions = FakeSessions(Actor(person_id=1, name="Ada", role=role, session_id=1))
+        page = open_page("studies", double, study="demo")
+        assert nothing_failed(page)
+        assert ("Judgments over time" in words(page)) is is_shown
+
+
 def test_a_study_that_takes_no_answers_forecasts_nothing(open_page: OpenPage) -> None:
     shown = open_page("studies", FakeApplication(), study="ward-2025").dataframe[0].value
     assert "Last answer" in shown
