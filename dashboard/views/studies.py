@@ -58,10 +58,10 @@ def page() -> None:
     with right:
         if study.is_open_panel:
             cards.open_panel_limit()
-        acts.acts(study)
-        acts.disagreements(study)
         if progress is not None:
             _over_time(study, progress)
+        acts.acts(study)
+        acts.disagreements(study)
         if not has_acts:
             _question(study)
 
@@ -182,7 +182,7 @@ def _readers(study: StudyView, readers: Sequence[ReaderProgress]) -> None:
 def _over_time(study: StudyView, progress: StudyProgress) -> None:
     chart = judgments_over_time(progress, colours(), is_open=study.status is StudyStatus.OPEN)
     if chart is not None:
-        with cards.card("Judgments over time", "answers that stand, by the day on which they were first given"):
+        with cards.card("Judgments over time", "by the day of the first answer"):
             cards.figure(chart, "judgments-over-time", colours())
 
 
