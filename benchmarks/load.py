@@ -143,7 +143,8 @@ def report(
     p50, p99 = np.percentile(found.saved_ms, [50, 99])
     opened = np.percentile(found.opened_ms, 99)
     n_votes = len(found.acknowledged)
-    n_audited = chain.n_events - n_before
+    # One more row seals the run.
+    n_audited = chain.n_events - n_before - 1
     whole = not chain.problem and votes == found.acknowledged and n_audited == n_votes and n_written == n_rows
     print(
         f"  votes: {n_votes} acknowledged, {len(votes)} stored, {n_audited} audited, {len(found.failures)} failed\n"
