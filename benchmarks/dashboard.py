@@ -32,7 +32,7 @@ MOST_RISE = 0.05
 """Share by which memory may stand higher in the second half of the soak than in the quarter before it."""
 KEYS = (
     ("next line", "j", "worklist", 1),
-    ("open the alert", "o", "alert", 4),
+    ("open the alert", "o", "alert", 2),
     ("back to the worklist", "b", "worklist", 1),
 )
 """What a key does, the key, the page it leads to and that page's figures."""
