@@ -345,7 +345,7 @@ class CodeBook:
         none = f"No code matches rule {', '.join(unmatched)} of {len(self.mapping.rules)}." if unmatched else ""
         hidden = [
             f"Rule {number + 1} ({self.mapping.rules[number].code}) comes to nothing: all its {len(codes):,} codes are "
-            f"taken by rule {', '.join(sorted({str(found.rule + 1) for found in codes.values()}))}."
+            f"taken by rule {', '.join(map(str, sorted({found.rule + 1 for found in codes.values()})))}."
             for number, codes in self._taken.items()
             if codes
         ]
