@@ -6,9 +6,12 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
+from benchmarks.dashboard import KEYS
 from tests.browser.visits import OpenVisit
 
 pytestmark = pytest.mark.browser
+FIGURES = {where: n_figures for *_, where, n_figures in KEYS}
+"""Of each page, as `./dev bench dashboard` waits for them."""
 ROW = 30
 """Pixels of a row of the grid, its head included."""
 
@@ -36,10 +39,12 @@ def test_j_and_k_move_the_selection_and_o_opens_it(visit: OpenVisit) -> None:
     opened.key("k")
     preview(page, "Vancomycin trough not ordered")
     assert query(page)["alert"] == "1001"
+    expect(page.locator(".js-plotly-plot")).to_have_count(FIGURES["worklist"])
     opened.key("o")
     expect(page.get_by_role("heading", name=re.compile("Vancomycin trough not ordered"), level=1)).to_be_visible()
     assert query(page)["alert"] == "1001"
     assert urlparse(address(page)).path == "/alert"
+    expect(page.locator(".js-plotly-plot")).to_have_count(FIGURES["alert"])
     opened.key("j")
     expect(page.get_by_role("heading", name=re.compile("Insulin, IV not given"), level=1)).to_be_visible()
     opened.key("b")
