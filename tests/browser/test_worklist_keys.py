@@ -86,6 +86,7 @@ def test_a_click_on_any_cell_selects_its_row(visit: OpenVisit) -> None:
             (4, "Tacrolimus level not ordered", 1004),
             (1, "Vancomycin trough not ordered", 1001),
         ):
+            opened.settle()
             grid.click(position={"x": x, "y": ROW * (row + 1) + ROW // 2})
             preview(page, words)
             assert query(page)["alert"] == str(alert), x

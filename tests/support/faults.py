@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tests.support.stored_site import ROOT
+from tests.support.stored_site import ROOT, rest_of
 
 
 @dataclass
@@ -33,12 +33,12 @@ def kill_at_random(process: "subprocess.Popen[str]", chance: random.Random, *, w
 
     A line is printed after the act that it tells of was acknowledged: what it says must still be so afterwards.
     """
-    if process.stdout is None or process.stderr is None:
+    if process.stdout is None:
         raise ValueError("the child's output is not read")
     first = process.stdout.readline()
     time.sleep(chance.uniform(0, within_seconds))
     process.send_signal(signal.SIGKILL)
-    rest, errors = process.communicate()
+    rest, errors = rest_of(process)
     whole = (first + rest).split("\n")[:-1]
     if not first:
         raise AssertionError(f"the child ended before it did anything: {errors}")

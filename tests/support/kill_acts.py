@@ -38,7 +38,7 @@ from tests.support.page_session import open_page
 from tests.support.panel_site import write_ward
 from tests.support.postgresql import connected
 from tests.support.served import dashboard
-from tests.support.stored_site import child
+from tests.support.stored_site import child, rest_of
 
 READERS = (VISITOR, *SIMULATED_READERS)
 BETWEEN_TRANSACTIONS = {"0007", BEFORE_LATER_SEALS, schema.head()}
@@ -74,7 +74,7 @@ def votes_beside(place: Place, url: str) -> Iterator[list[int]]:
     finally:
         for voter in voters:
             voter.kill()
-        rests = [voter.communicate() for voter in voters]
+        rests = [rest_of(voter) for voter in voters]
     assert all(firsts), rests
     printed = [first + rest for first, (rest, _errors) in zip(firsts, rests, strict=True)]
     acknowledged += [int(line) for lines in printed for line in lines.split("\n")[:-1]]

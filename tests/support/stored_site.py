@@ -242,13 +242,24 @@ def child(*arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def rest_of(process: "subprocess.Popen[str]") -> tuple[str, str]:
+    """What a child prints until its end, on both outputs.
+
+    `communicate` would pass over lines that came together with one that was read before: Python keeps them.
+    """
+    with process:
+        if process.stdout is None or process.stderr is None:
+            raise ValueError("the child's output is not read")
+        return process.stdout.read(), process.stderr.read()
+
+
 def killed_after(process: "subprocess.Popen[str]", n_lines: int) -> list[str]:
     """Read some lines of a child, kill it outright, and give all that it printed."""
     if process.stdout is None:
         raise ValueError("the child's output is not read")
     lines = [process.stdout.readline().strip() for _ in range(n_lines)]
     process.kill()
-    rest, errors = process.communicate()
+    rest, errors = rest_of(process)
     if not all(lines):
         raise AssertionError(errors)
     return [*lines, *rest.split("\n")[:-1]]
