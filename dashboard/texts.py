@@ -148,6 +148,14 @@ def short_time(when: datetime) -> str:
     return f"{when.day} {when:%b %H:%M}"
 
 
+def duration(seconds: float) -> str:
+    """52 s, 1 min 52 s, 2 h 5 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60:,} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 hours = hours_text
 """Age of a value: 40 min, 5 h, 4 d."""
 plural = counted

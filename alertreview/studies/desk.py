@@ -16,6 +16,7 @@ from alertreview.studies.models import (
     PlanPreview,
     Rubric,
     SelfAgreement,
+    StratumProgress,
     StudyPaper,
     StudyPlan,
     StudyView,
@@ -259,6 +260,34 @@ class StudyDesk(OfStudies):
         n_pairs = Counter(first.reader_code for first, _ in pairs)
         n_same = Counter(first.reader_code for first, again in pairs if first.answer is again.answer)
         return tuple(SelfAgreement(code, n_pairs[code], n_same[code]) for code in sorted(n_pairs))
+
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
+    def strata(self, slug: str, person_id: PersonId | None = None) -> tuple[StratumProgress, ...]:
+        """Count where the cases of each stratum stand, highest scores first; hidden repeats do not count.
+
+        Raise RefusedError if results of the study are still hidden from the person: strata tell what to expect.
+        """
+        if self._is_blinded(slug, person_id):
+            raise RefusedError("Strata are shown once your own cases are judged: they tell what to expect of the next.")
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            states = states_of_cases(uow, study)
+            stratum = {case.id: case.stratum for case in uow.cases.in_study(study.id) if case.id in states}
+            scorer = study.selection_design.get("strata_by") or uow.runs.get(study.run_id).scorer
+            scores: dict[str, list[float]] = {name: [] for name in stratum.values()}
+            for row in uow.cases.scores(study.id):
+                if row.scorer == scorer and row.case_id in stratum:
+                    scores[stratum[row.case_id]].append(row.scaled_score)
+        counts = {name: Counter(states[case_id] for case_id, one in stratum.items() if one == name) for name in scores}
+        return tuple(
+            StratumProgress(
+                name,
+                n_open=n[CaseState.OPEN],
+                n_decided=(done := sum(n[state] for state in _DECIDED)),
+                n_undecided=n.total() - n[CaseState.OPEN] - done,
+            )
+            for name, n in sorted(counts.items(), key=lambda one: -max(scores[one[0]], default=0.0))
+        )
 
     def _with_readers(self, slug: str, reader_ids: Sequence[PersonId], actor: str) -> StudyView:
         if reader_ids:

@@ -306,6 +306,8 @@ class ReaderProgress:
     """When the reader last saved, changed or took back an answer, in the site's zone."""
     per_day: float | None = None
     """Cases judged per calendar day from the reader's first answer to today; None before a second day of work."""
+    seconds: tuple[float, ...] = ()
+    """Active time, without pauses, up to the first answer to each case judged; cases without one are not in it."""
 
     @property
     def n_judged(self) -> int:
@@ -318,6 +320,21 @@ class ReaderProgress:
         if not self.per_day:
             return None
         return math.ceil((self.n_mine - self.n_judged) / self.per_day)
+
+
+@dataclass(frozen=True)
+class StratumProgress:
+    """How many cases of a stratum of scores stand where."""
+
+    name: str
+    n_decided: int  # by a majority or an adjudicator
+    n_undecided: int  # complete, and neither
+    n_open: int
+
+    @property
+    def n_cases(self) -> int:
+        """Return the number of cases chosen from the stratum."""
+        return self.n_decided + self.n_undecided + self.n_open
 
 
 @dataclass(frozen=True)

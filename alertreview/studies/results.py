@@ -133,13 +133,16 @@ def progress(uow: UnitOfWork, slug: str, now: datetime) -> StudyProgress:
     case_states = Counter(states_of_cases(uow, study, slots).values())
     zone = zone_of(uow, study)
     saved: dict[PersonId, list[datetime]] = {}
-    first: dict[tuple[PersonId | None, CaseId], datetime] = {}
-    for reader_id, case_id, moment in uow.judgments.moments(study.id):
+    first: dict[tuple[PersonId | None, CaseId], tuple[datetime, float | None]] = {}
+    for reader_id, case_id, moment, active_seconds in uow.judgments.moments(study.id):
         saved.setdefault(reader_id, []).append(moment.astimezone(zone))
-        first[reader_id, case_id] = min(moment, first.get((reader_id, case_id), moment))
-    answered = Counter(
-        first[slot.reviewer_id, slot.case_id].astimezone(zone).date() for slot in slots if slot.state in JUDGED
-    )
+        first.setdefault((reader_id, case_id), (moment, active_seconds))
+    judged = [(slot.reviewer_id, *first[slot.reviewer_id, slot.case_id]) for slot in slots if slot.state in JUDGED]
+    answered = Counter(moment.astimezone(zone).date() for _, moment, _ in judged)
+    seconds: dict[PersonId | None, list[float]] = {}
+    for holder_id, _, active_seconds in judged:
+        if active_seconds is not None:
+            seconds.setdefault(holder_id, []).append(active_seconds)
     days = sorted(answered)
     return StudyProgress(
         n_cases=case_states.total(),
@@ -148,7 +151,14 @@ def progress(uow: UnitOfWork, slug: str, now: datetime) -> StudyProgress:
         n_slots=len(slots),
         slot_states=_count(slots),
         readers=tuple(
-            _reader_progress(reader, study, slots, saved.get(reader.person_id, []), now.astimezone(zone))
+            _reader_progress(
+                reader,
+                study,
+                slots,
+                saved.get(reader.person_id, []),
+                now.astimezone(zone),
+                tuple(seconds.get(reader.person_id, ())),
+            )
             for reader in uow.studies.readers(study.id)
         ),
         judged_by=tuple(zip(days, accumulate(answered[day] for day in days), strict=True)),
@@ -157,7 +167,12 @@ def progress(uow: UnitOfWork, slug: str, now: datetime) -> StudyProgress:
 
 
 def _reader_progress(
-    reader: NamedReader, study: Study, slots: Sequence[Slot], saved: Sequence[datetime], now: datetime
+    reader: NamedReader,
+    study: Study,
+    slots: Sequence[Slot],
+    saved: Sequence[datetime],
+    now: datetime,
+    seconds: tuple[float, ...],
 ) -> ReaderProgress:
     own = [slot for slot in slots if slot.reviewer_id == reader.person_id]
     mine = {slot.case_id for slot in own}
@@ -175,6 +190,7 @@ def _reader_progress(
         n_mine=len(mine),
         last_judged_at=max(saved, default=None),
         per_day=n_judged / n_days if n_days > 0 else None,
+        seconds=seconds,
     )
 
 

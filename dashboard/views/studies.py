@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from alertreview.rights import Action
 from alertreview.studies.models import ReaderProgress, StudyProgress, StudyView
+from core.errors import RefusedError
 from core.vocabulary import OPEN_PANEL, CaseState, PersonId, SlotState, StudyStatus
 from dashboard import texts
 from dashboard.charts.bars import case_states
@@ -14,7 +16,16 @@ from dashboard.charts.judgments import judgments_over_time
 from dashboard.components import cards
 from dashboard.components.studies import acts
 from dashboard.components.studies.choice import choose_study, study_asked
-from dashboard.context import acting_person, application, colours, is_phone, may, people_who_read, shown_errors
+from dashboard.context import (
+    acting_person,
+    application,
+    colours,
+    is_phone,
+    looking_person,
+    may,
+    people_who_read,
+    shown_errors,
+)
 
 LINKS = (
     (Action.SEE_RESULTS, "Report", "reports", ":material/query_stats:"),
@@ -42,7 +53,7 @@ def page() -> None:
     study = app.studies.view(slug)
     progress = app.studies.progress(slug) if may(Action.MANAGE_STUDIES) else None
     _head(study, studies, app.site.simulated)
-    _tiles(study)
+    _tiles(study, progress)
     # Beside the acts of a coordinator the question fills the left side; on a phone it comes after them.
     has_acts = may(Action.MANAGE_STUDIES) and not is_phone()
     left, right = st.columns([7, 5])
@@ -60,6 +71,7 @@ def page() -> None:
             cards.open_panel_limit()
         if progress is not None:
             _over_time(study, progress)
+            _strata(study)
         acts.acts(study)
         acts.disagreements(study)
         if not has_acts:
@@ -115,7 +127,7 @@ def _to_alerts(slug: str, person_id: PersonId) -> None:
         )
 
 
-def _tiles(study: StudyView) -> None:
+def _tiles(study: StudyView, progress: StudyProgress | None) -> None:
     wanted = study.n_cases * study.n_slots
     states = study.case_states
     tiles = (
@@ -132,7 +144,15 @@ def _tiles(study: StudyView) -> None:
         ("Disputed", f"{states.get(CaseState.DISPUTED, 0):,}", "as many votes for as against"),
         ("Undetermined", f"{states.get(CaseState.UNDETERMINED, 0):,}", "too few votes to decide"),
     )
-    cards.tiles(tiles)
+    cards.tiles(tiles if progress is None else (*tiles, _time_tile(progress)))
+
+
+def _time_tile(progress: StudyProgress) -> tuple[str, str, str]:
+    seconds = [second for reader in progress.readers for second in reader.seconds]
+    if not seconds:
+        return "Median time per case", "–", "no answer with a time yet"
+    low, middle, high = (texts.duration(second) for second in np.quantile(seconds, (0.25, 0.5, 0.75)))
+    return "Median time per case", middle, f"middle half {low} to {high}" if len(seconds) > 3 else "of few answers"
 
 
 def _readers(study: StudyView, readers: Sequence[ReaderProgress]) -> None:
@@ -156,6 +176,10 @@ def _readers(study: StudyView, readers: Sequence[ReaderProgress]) -> None:
         if study.status is StudyStatus.OPEN and any(reader.per_day for reader in readers):
             columns["Per day"] = [reader.per_day for reader in readers]
             columns["Days to go"] = [reader.days_to_go for reader in readers]
+        if any(reader.seconds for reader in readers):
+            columns["Median time"] = [
+                texts.duration(np.median(reader.seconds)) if reader.seconds else "" for reader in readers
+            ]
         columns |= {
             "Later": [reader.states[SlotState.LATER] for reader in readers],
             "Drafts": [reader.states[SlotState.DRAFT] for reader in readers],
@@ -184,6 +208,27 @@ def _over_time(study: StudyView, progress: StudyProgress) -> None:
     if chart is not None:
         with cards.card("Judgments over time", "by the day of the first answer"):
             cards.figure(chart, "judgments-over-time", colours())
+
+
+def _strata(study: StudyView) -> None:
+    """Draw where the cases of each stratum stand, or why they are not shown to whoever looks."""
+    person = looking_person()
+    with cards.card("Cases by stratum of score", "highest scores first"):
+        try:
+            strata = application().study_desk.strata(study.slug, person.person_id if person else None)
+        except RefusedError as error:
+            st.markdown(cards.muted(texts.plain(str(error), 300)))
+            return
+        frame = pd.DataFrame(
+            {
+                "Stratum": [texts.shorten(one.name, 40) for one in strata],
+                "Cases": [one.n_cases for one in strata],
+                "Decided": [one.n_decided for one in strata],
+                "Undecided": [one.n_undecided for one in strata],
+                "Open": [one.n_open for one in strata],
+            }
+        )
+        cards.table(frame, key="st_strata", alt="Strata of scores with how many of their cases stand where")
 
 
 def _question(study: StudyView) -> None:

@@ -101,14 +101,15 @@ class Judgments(Repository):
         """Return every version of every judgment of a study in the order of saving, for the long export."""
         return self._all(Judgment, _IN_STUDY.order_by(Judgment.id), study_id_=study_id)
 
-    def moments(self, study_id: StudyId) -> list[tuple[PersonId, CaseId, datetime]]:
-        """Return reader, case and moment of every version of every judgment of a study, in no order."""
+    def moments(self, study_id: StudyId) -> list[tuple[PersonId, CaseId, datetime, float | None]]:
+        """Return reader, case, moment and active seconds of every version of every judgment of a study, by number."""
         statement = (
-            select(Judgment.reviewer_id, Judgment.case_id, Judgment.judged_at)
+            select(Judgment.reviewer_id, Judgment.case_id, Judgment.judged_at, Judgment.active_seconds)
             .join(StudyCase, StudyCase.id == Judgment.case_id)
             .where(StudyCase.study_id == study_id)
+            .order_by(Judgment.id)
         )
-        return [(reader_id, case_id, moment) for reader_id, case_id, moment in self._run(statement)]
+        return [(reader_id, case_id, moment, seconds) for reader_id, case_id, moment, seconds in self._run(statement)]
 
     def stamp(self, study_id: StudyId) -> tuple[int, int]:
         """Return what changes with every judgment of a study: the newest number and how many there are."""

@@ -17,6 +17,14 @@ from dashboard import texts
 from dashboard.components import links
 from dashboard.components.filters import BUDGETS, PAGE_DEFAULTS
 
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59.7, "1 min 0 s"), (112.4, "1 min 52 s"), (3599.6, "1 h 0 min")]
+)
+def test_durations_are_rounded_before_they_are_divided(seconds: float, text: str) -> None:
+    assert texts.duration(seconds) == text
+
+
 CHOICES = FilterChoices(
     ("Medical ICU", "Neuro ICU"),
     (("lab:k", "Potassium"), ("med:hep", "Heparin, IV"), (task_key(Kind.LABEL, "fall"), "Falls")),

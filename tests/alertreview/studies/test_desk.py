@@ -1,6 +1,8 @@
 """The coordinator's desk on a small demonstration: preview, draft, repeats, training, reports kept and renewed."""
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,23 @@ def test_nobody_who_still_judges_sees_how_readers_agree_with_themselves(site: Ap
     site.studies.open_study("twice")
     with pytest.raises(RefusedError, match="once your own cases are judged"):
         site.study_desk.self_agreement("twice", team[0])
+
+
+def test_strata_count_every_case_where_it_stands_and_hide_from_who_still_judges(site: Application) -> None:
+    strata, cases = site.study_desk.strata("demo"), site.studies.case_rows("demo")
+    where = {CaseState.MAJORITY: 1, CaseState.ADJUDICATED: 1, CaseState.OPEN: 3}
+    counted = Counter((case.stratum, where.get(case.state, 2)) for case in cases)
+    assert {s.name: (s.n_decided, s.n_undecided, s.n_open) for s in strata} == {
+        s.name: (counted[s.name, 1], counted[s.name, 2], counted[s.name, 3]) for s in strata
+    }
+    assert sum(s.n_cases for s in strata) == len(cases)
+    scores = [[c.scores["shared"].scaled_score for c in cases if c.stratum == s.name] for s in strata]
+    assert all(min(higher) >= max(lower) for higher, lower in pairwise(scores)), "highest first"
+    waiting = next(who for who in readers(site) if site.review.is_blinded("demo", who))
+    with pytest.raises(RefusedError, match="once your own cases are judged"):
+        site.study_desk.strata("demo", waiting)
+    site.study_desk.set_up("none", "None", StudyPlan(n_cases=1), RUBRIC, [])
+    assert [(s.n_cases, s.n_open) for s in site.study_desk.strata("none")] == [(1, 1)]
 
 
 def test_training_tells_the_panels_answer_after_the_own_one_and_reports_nothing(site: Application) -> None:

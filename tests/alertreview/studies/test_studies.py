@@ -221,6 +221,23 @@ def test_answers_that_stand_are_counted_by_the_day_on_which_they_were_first_give
     assert progress.judged_by[-1][1] == states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
 
 
+def test_the_time_of_a_case_is_that_of_the_first_answer_that_still_counts(site: StoredSite) -> None:
+    (reader, other), cases = site.study(4, 2, n_slots=2), case_ids(site)
+    assert [one.seconds for one in site.studies.progress("demo").readers] == [(), ()]
+    for case_id, seconds in zip(cases, (30.0, 90.5, None, 12.0), strict=True):
+        case = site.review.case("demo", reader, case_id)
+        site.review.submit_judgment(
+            "demo", reader, case_id, answer=Answer.USUAL, version_seen=0, form_key=case.form_key, active_seconds=seconds
+        )
+    site.review.submit_judgment(
+        "demo", reader, cases[0], answer=Answer.RELEVANT, version_seen=1, form_key="2", reason="x", active_seconds=500.0
+    )
+    site.review.undo("demo", reader, cases[3], version_seen=1, form_key="undo")
+    first, second = site.studies.progress("demo").readers
+    assert (sorted(first.seconds), second.seconds) == ([30.0, 90.5], ())
+    assert other == second.person_id
+
+
 def test_readers_are_added_once_and_keep_their_codes(site: StoredSite) -> None:
     readers = site.study(1, 3)
     late = site.person("Late")

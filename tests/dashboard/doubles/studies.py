@@ -13,6 +13,7 @@ from alertreview.studies.models import (
     PlanPreview,
     ReaderProgress,
     Rubric,
+    StratumProgress,
     StudyHead,
     StudyPaper,
     StudyPlan,
@@ -87,6 +88,17 @@ class FakeDesk(Service):
         rubric = Rubric("Usual?", {0: "C", 1: "U", 2: "N", 3: "R"})
         return StudyPaper(slug, rubric, 1, 2, 7, {}, (2, 3, 4), self.n_repeats, False, ("2026-11-20: study opened",))
 
+    def strata(self, slug: str, person_id: int | None = None) -> tuple[StratumProgress, ...]:
+        if self.app.review.is_blinded(slug, person_id):
+            raise RefusedError("Strata are shown once your own cases are judged.")
+        study = self.app.studies.view(slug)
+        decided = sum(study.case_states[state] for state in (CaseState.MAJORITY, CaseState.ADJUDICATED))
+        open_now = study.case_states[CaseState.OPEN]
+        return (
+            StratumProgress("high, 0.50 and over", 0, 0, open_now),
+            StratumProgress("low, under 0.50", decided, study.n_cases - decided - open_now, 0),
+        )
+
     def self_agreement(self, slug: str, person_id: int | None = None) -> tuple[Any, ...]:
         del slug, person_id
         return ()
@@ -124,6 +136,7 @@ class FakeStudies(Service):
                 n_mine=queue.n_mine,
                 last_judged_at=datetime(2026, 11, 20, 9, 0, tzinfo=ZONE) if queue.n_submitted else None,
                 per_day=queue.n_submitted / 4 if queue.n_submitted else None,
+                seconds=tuple(60.0 + case for case in range(queue.n_submitted)),
             )
             for n, person in enumerate(self.app.site.people(), start=1)
             for queue in [self.app.review.queue(slug, person.person_id)]

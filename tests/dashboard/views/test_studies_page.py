@@ -1,16 +1,18 @@
 """The coordinator's pages over doubles: set-up, acts on a study, runs compared, feedback of a training study."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from alertreview.rights import Actor
 from core.errors import ConflictError
 from core.statistics.consensus import case_state
-from core.vocabulary import Answer, Role
+from core.vocabulary import Answer, CaseState, Role
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.sign_in import FakeSessions
+from tests.dashboard.doubles.studies import FakeStudies
 
 
 def test_a_draft_is_made_from_what_stands_on_the_page(open_page: OpenPage) -> None:
@@ -96,7 +98,7 @@ def test_locking_says_what_is_lost_and_asks_why(open_page: OpenPage) -> None:
 
 def test_undecided_cases_are_explained_as_they_are_counted(open_page: OpenPage) -> None:
     page = open_page("studies", FakeApplication(), study="demo")
-    names = [tile.label.lower() for tile in page.metric][-2:]
+    names = [tile.label.lower() for tile in page.metric][2:4]
     assert names == [case_state([3, 3, 1, 1], 4), case_state([3, 1, 0], 3)]
     explained = re.findall("as many votes for as against|too few votes to decide", words(page))
     assert len(explained) == 2
@@ -125,7 +127,40 @@ def test_coordinators_alone_see_judgments_over_time(open_page: OpenPage) -> None
         double.sessions = FakeSessions(Actor(person_id=1, name="Ada", role=role, session_id=1))
         page = open_page("studies", double, study="demo")
         assert nothing_failed(page)
-        assert ("Judgments over time" in words(page)) is is_shown
+        for what in ("Judgments over time", "Cases by stratum of score", "Median time per case"):
+            assert (what in words(page)) is is_shown
+
+
+def test_times_and_strata_are_shown_of_no_case_of_one_and_of_many(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = FakeApplication()
+    progress = double.studies.progress("demo")
+    for seconds, tile in (
+        ((), "Median time per case –"),
+        ((112.4,), "Median time per case 1 min 52 s"),
+        ((30.0, 60.0, 90.0, 4000.0, 100.0), "Median time per case 1 min 30 s"),
+    ):
+        first, *others = (replace(one, seconds=()) for one in progress.readers)
+        shown = replace(progress, readers=(replace(first, seconds=seconds), *others))
+        monkeypatch.setattr(FakeStudies, "progress", lambda _, __, shown=shown: shown)
+        page = open_page("studies", double, study="demo")
+        assert tile in words(page)
+        table = next(one.value for one in page.dataframe if "Reader" in one.value)
+        assert ("Median time" in table) is bool(seconds)
+    assert "middle half 1 min 0 s to 1 min 40 s" in words(page)
+    strata = next(one.value for one in page.dataframe if "Stratum" in one.value)
+    study = double.studies.view("demo")
+    assert strata[["Cases", "Open"]].sum().tolist() == [study.n_cases, study.case_states[CaseState.OPEN]]
+
+
+def test_strata_are_hidden_from_a_coordinator_who_still_reads(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    reader = next(one for one in double.site.people() if double.review.is_blinded("demo", one.person_id))
+    double.sessions = FakeSessions(Actor(person_id=reader.person_id, name="Ada", role=Role.COORDINATOR, session_id=1))
+    page = open_page("studies", double, study="demo")
+    assert "Strata are shown once your own cases are judged" in words(page)
+    assert not any("Stratum" in one.value for one in page.dataframe)
 
 
 def test_a_study_that_takes_no_answers_forecasts_nothing(open_page: OpenPage) -> None:
