@@ -112,8 +112,8 @@ def import_(
 ) -> None:
     """Read health records from SOURCE into the site: all of it, or nothing.
 
-    SOURCE is a MEDS data set, a FHIR R4 bulk export (folder or zip of ndjson files), an OMOP CDM (folder or zip of
-    CSV files, folder of Parquet files, SQLite or DuckDB file, or SQLAlchemy URL), a folder of raw MIMIC or eICU
+    SOURCE is a MEDS data set, FHIR R4 (folder or zip of ndjson files or Bundles), an OMOP CDM (folder or zip of CSV
+    files, folder of Parquet files, SQLite or DuckDB file, or SQLAlchemy URL), a folder of raw MIMIC or eICU
     tables, or a long CSV file.
     """
     from alertreview.cli.console import progress_bar

@@ -1,7 +1,8 @@
-"""Made-up records as a FHIR R4 bulk export, in the shape of Synthea and in that of MIMIC-IV on FHIR."""
+"""Made-up records in FHIR R4, as bulk exports in the shape of Synthea and of MIMIC-IV on FHIR, and as Bundles."""
 
 import gzip
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,29 @@ def write_export(folder: Path, *resources: Resource, packed: bool = False) -> Pa
     return folder
 
 
+def bundle(*resources: Resource, kind: str = "transaction") -> Resource:
+    """A Bundle whose resources have no ids of their own: entries name them, and references give these names."""
+    entries = []
+    for each in json.loads(re.sub(r'"reference": "\w+/', '"reference": "urn:uuid:', json.dumps(resources))):
+        name = {"fullUrl": f"urn:uuid:{each.pop('id')}"} if "id" in each else {}
+        entries.append(name | {"resource": each, "request": {"method": "POST", "url": each["resourceType"]}})
+    return {"resourceType": "Bundle", "type": kind, "total": len(entries), "entry": entries}
+
+
+def write_bundles(folder: Path, *resources: Resource) -> Path:
+    """Write a Bundle for each patient, as Synthea does; what belongs to none goes to ndjson beside them."""
+    kept: dict[str, list[Resource]] = {}
+    for each in resources:
+        own = f"Patient/{each.get('id')}" if each["resourceType"] == "Patient" else ""
+        kept.setdefault(each.get("subject", {"reference": own})["reference"], []).append(each)
+    write_export(folder, *kept.pop("", []), packed=True)
+    for number, members in enumerate(kept.values()):
+        # The patient comes last: nothing relies on the order of entries.
+        text = json.dumps(bundle(*members[::-1], kind=("transaction", "collection")[number % 2]), indent=2)
+        (folder / f"Ada_Lovelace_{number}.json").write_text(text, encoding="utf-8")
+    return folder
+
+
 def said(time: pd.Timestamp) -> str:
     """A time of the records, which are in UTC, as a clock two hours ahead tells it."""
     return f"{(time + _OFFSET).strftime('%Y-%m-%dT%H:%M:%S')}+02:00"
@@ -97,10 +121,10 @@ class Cohort:
     def __init__(self, tables: Mapping[str, pd.DataFrame], *, is_mimic: bool) -> None:
         self._tables, self._is_mimic = tables, is_mimic
 
-    def write(self, folder: Path) -> Path:
+    def write(self, folder: Path, *, in_bundles: bool = False) -> Path:
         """Write the export."""
         made = [*self._people(), *self._stays(), *self._labs(), *self._drugs(), *self._medications()]
-        return write_export(folder, *made, packed=self._is_mimic)
+        return write_bundles(folder, *made) if in_bundles else write_export(folder, *made, packed=self._is_mimic)
 
     def _id(self, subject: str) -> str:
         """In MIMIC, ids are long and the number of the patient is an identifier."""

@@ -1,4 +1,4 @@
-"""Read a FHIR R4 bulk export (ndjson) and spell its resources as codes for the site mapping.
+"""Read FHIR R4, a bulk export (ndjson) or Bundles, and spell its resources as codes for the site mapping.
 
 ==========================================  ====================================================================
 code                                        resource
@@ -26,9 +26,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -58,7 +58,16 @@ from alertreview.records.sources.fhir_elements import (
     ucum_unit,
     words,
 )
-from alertreview.records.sources.ndjson import JsonObject, is_ndjson, ndjson_files, objects, repeated
+from alertreview.records.sources.ndjson import (
+    JsonObject,
+    entries,
+    fhir_files,
+    is_json,
+    is_ndjson,
+    more_than_once,
+    objects,
+    repeated,
+)
 from alertreview.records.sources.text_tables import TextFile, unread_files
 from core.errors import SourceError
 from core.events.code_book import spelled_for
@@ -69,12 +78,13 @@ from core.number_texts import counted
 _ROWS_PER_CHUNK = 100_000
 _TEXTS = ("code", "text", "unit", "order", "dose", "route", "status")
 _LINES_TO_LOOK_AT = 20_000
-_HEAD = 4096
 _MANY = 0.05
 _NO_OFFSET = ("", "Z", "+00:00", "-00:00")
 _DAY = len("2026-02-28")
 _CLOCK = slice(_DAY + 1, _DAY + 6)
 _SYNTHEA = "https://github.com/synthetichealth/synthea"
+_BUNDLE = "Bundle"
+"""Stands for files of entries, of any type each."""
 _LOOKED_UP = ("Patient", "Location", "Medication", "Encounter")
 """Resources that others refer to, read before them and in this order."""
 _TIMED = {
@@ -101,7 +111,7 @@ _CATEGORIES = (
 """Categories of HL7, those that decide what a resource is first: sites add their own before or behind them."""
 _NAMELESS = Concept("TEXT", "not coded", "")
 _NORMAL = Concept("", "normal", "")
-_ADVICE = "Correct the line, or export the data again."
+_ADVICE = "Correct it, or export the data again."
 
 
 class Row(NamedTuple):
@@ -130,6 +140,8 @@ class Place(NamedTuple):
 
     file: str
     line: int
+    bundle: int = 0
+    """The number of the Bundle, if the line is one of its entries."""
 
 
 class _Encounter(NamedTuple):
@@ -139,10 +151,10 @@ class _Encounter(NamedTuple):
 
 
 def read(source: Path, mapping: SiteMapping) -> Source:
-    """Open a bulk export: a folder or zip archive of ndjson files, or one such file; gzipped or not.
+    """Open a folder or zip archive of ndjson files, Bundles or both, or one such file; packed or not.
 
-    Raise SourceError, naming file, line and element, when there is no patient, or a line of a resource that others
-    refer to breaks a rule; while chunks are read, when another line does.
+    Raise SourceError, naming file, line or entry, and element, when there is no patient, or a resource that others
+    refer to breaks a rule; while chunks are read, when another one does.
     """
     reader = _Reader(source, mapping)
     return Source(
@@ -161,7 +173,9 @@ def code_counts(source: Path, mapping: SiteMapping) -> Counter[str]:
 
 
 def _chunks(placed: Iterator[tuple[Place, Row]]) -> Iterator[pd.DataFrame]:
-    for file, of_file in groupby(placed, key=lambda each: each[0].file):
+    for (name, bundle), of_file in groupby(placed, key=lambda each: (each[0].file, each[0].bundle)):
+        # A Bundle may be called like its patient, whom no report names.
+        file = f"Bundle {bundle:,} by name" if bundle else name
         while waiting := list(islice(of_file, _ROWS_PER_CHUNK)):
             lines = np.array([place.line for place, _ in waiting])
             columns = dict(zip(Row._fields, map(list, zip(*(row for _, row in waiting), strict=True)), strict=True))
@@ -177,7 +191,6 @@ class _Reader:
     def __init__(self, source: Path, mapping: SiteMapping) -> None:
         self.names: dict[str, str] = {}
         self.remarks: list[str] = []
-        self.findings = unread(unread_files(source, is_ndjson), self.remarks)
         self.simulated = False
         self._mapping = mapping
         self._zone = ZoneInfo(mapping.timezone)
@@ -192,80 +205,86 @@ class _Reader:
         self._former: dict[str, set[Place]] = {}
         self._waiting: list[tuple[str, Row]] = []
         self._files = self._by_type(source)
-        self._look_up()
+        self._look_up(source.name)
 
     def _by_type(self, source: Path) -> dict[str, list[TextFile]]:
         """Sort files by the type of their first resource, and say which are not read."""
         out: dict[str, list[TextFile]] = {}
         unused: dict[str, list[str]] = {}
-        used = {*_LOOKED_UP, "Specimen", *self._converters()}
-        for file in ndjson_files(source):
-            _, head = next(objects(file), (0, {"resourceType": ""}))
-            kind = head.get("resourceType")
-            if kind == "Bundle":
-                raise SourceError(f"{file.name}: line 1 is a Bundle. Export the resources as ndjson, one on each line.")
+        used = {*_LOOKED_UP, "Specimen", _BUNDLE, *self._converters()}
+        files, others = fhir_files(source)
+        for file in files:
+            head = next((each for _, each in objects(file)), {"resourceType": ""}) if is_ndjson(file.name) else None
+            kind = head.get("resourceType") if head is not None else _BUNDLE
             if not isinstance(kind, str):
                 raise SourceError(f"{file.name}: line 1 has no resourceType, so it is not a FHIR resource. {_ADVICE}")
             if kind in used:
                 out.setdefault(kind, []).append(file)
             else:
                 unused.setdefault(kind, []).append(file.name)
+        self.findings = unread(sorted(unread_files(source, is_json) + others), self.remarks)
         self.findings += unread(unused.pop("", []), self.remarks)
         for kind, names in unused.items():
             self.remarks.append(f"Not read, because nothing uses {kind}: {', '.join(names)}.")
-        if "Patient" not in out and (json_file := _fhir_json(source)):
-            raise SourceError(
-                f"{json_file}: is FHIR as JSON. A bulk export is read: ndjson files, each of one type of resource, "
-                "with one on each line (of Synthea: exporter.fhir.bulk_data = true). Export the records so."
-            )
-        if "Patient" not in out:
-            raise SourceError(f"{source.name}: holds no ndjson file of Patient resources. Export them too.")
         return out
 
     def _of_type(self, kind: str, n_lines: int | None = None) -> Iterator[tuple[JsonObject, Place]]:
-        """Return the resources of a type with file and line; what cannot be understood is refused with both."""
+        """Return the resources of a type, or the entries of Bundles, with where they stand.
+
+        What cannot be understood is refused with its place.
+        """
         files = self._files.get(kind, ())
         if n_lines is None and kind not in self._former:
-            self._former[kind] = _former_versions(files)
+            self._former[kind] = _former_versions(kind, files)
             if n := len(self._former[kind]):
-                self.remarks.append(
-                    f"{counted(n, 'line')} of {kind} left out: a later version of the same resource follows."
-                )
-        for file in files:
-            for line, resource in islice(objects(file), n_lines):
-                place = Place(file.name, line)
+                what = counted(n, "entry", "entries") if kind == _BUNDLE else f"{counted(n, 'line')} of {kind}"
+                self.remarks.append(f"{what} left out: a later version of the same resource follows.")
+        for nth, file in enumerate(files, 1):
+            for resource, place in islice(_placed(kind, file, nth), n_lines):
                 if place in self._former.get(kind, ()):
                     continue
                 with _refusing(place):
-                    if resource.get("resourceType") != kind:
+                    if kind not in (_BUNDLE, resource.get("resourceType")):
                         raise WrongElementError(
                             f"is no {kind}, as the lines before it; a bulk export has one type per file"
                         )
                 yield resource, place
 
-    def _look_up(self) -> None:
+    def _look_up(self, name: str) -> None:
         take: dict[str, Callable[[JsonObject], None]] = {
             "Patient": self._take_patient,
             "Location": self._take_location,
             "Medication": self._take_medication,
             "Encounter": self._take_encounter,
         }
-        n_simulated = 0
-        for kind in _LOOKED_UP:
-            for resource, where in self._of_type(kind):
-                with _refusing(where):
+        n_simulated, unused = 0, Counter[str]()
+        used = {*take, "Specimen", *self._converters()}
+        for resource, where in chain.from_iterable(map(self._of_type, (*_LOOKED_UP, _BUNDLE))):
+            with _refusing(where):
+                kind = text(resource, "resourceType")
+                if kind in take:
                     take[kind](resource)
-                n_simulated += kind == "Patient" and any(
-                    each.get("system") == _SYNTHEA for each in resource.get("identifier") or ()
-                )
+            unused[kind] += kind not in used
+            n_simulated += kind == "Patient" and any(
+                each.get("system") == _SYNTHEA for each in resource.get("identifier") or ()
+            )
+        if not self._patients:
+            raise SourceError(f"{name}: holds no Patient resource. Export them too, as ndjson or in Bundles.")
+        if +unused:
+            said = ", ".join(f"{kind or 'no resource'} ({n:,})" for kind, n in (+unused).most_common())
+            self.remarks.append(f"Entries of Bundles not read, because nothing uses them: {said}.")
         self.simulated = n_simulated == len(set(self._patients.values())) > 0
 
     def rows(self, n_lines: int | None) -> Iterator[tuple[Place, Row]]:
         """Return all rows, with where they come from; of each file those of its first lines."""
-        for kind, convert in self._converters().items():
-            for resource, where in self._of_type(kind, n_lines):
+        converters = self._converters()
+        for of in (*converters, _BUNDLE):
+            for resource, where in self._of_type(of, n_lines):
+                kind = resource.get("resourceType", "")
+                if kind not in converters:
+                    continue
                 with _refusing(where):
-                    made = list(convert(resource))
+                    made = list(converters[kind](resource))
                     status, is_date = _status(resource), len(text(resource, _TIMED.get(kind, ""))) == _DAY
                 if status not in _KNOWN or is_date:
                     made = [row._replace(status=status, is_date=is_date) for row in made]
@@ -287,18 +306,17 @@ class _Reader:
                 if wanted
                 else "id is missing"
             )
-        for name in (f"Patient/{identifier}", f"/{identifier}", *(f"?{key}|{each}" for key, each in by_system.items())):
+        for name in (*_names(resource), *(f"?{key}|{each}" for key, each in by_system.items())):
             if self._patients.setdefault(name, subject) != subject:
                 raise WrongElementError("has an id or identifier that another Patient has as well")
 
     def _take_location(self, resource: JsonObject) -> None:
-        name = text(resource, "name")
-        self._locations[f"Location/{name_in(resource)}"] = name
-        for each in parts(resource, "identifier"):
-            self._locations[f"Location?{text(each, 'system')}|{name_in(each, 'value')}"] = name
+        by_system = [(text(each, "system"), name_in(each, "value")) for each in parts(resource, "identifier")]
+        names = (*_names(resource), *(f"Location?{system}|{value}" for system, value in by_system))
+        self._locations |= dict.fromkeys(names, text(resource, "name"))
 
     def _take_medication(self, resource: JsonObject) -> None:
-        self._medications[f"Medication/{name_in(resource)}"] = self._medication_of(resource)
+        self._medications |= dict.fromkeys(_names(resource), self._medication_of(resource))
 
     def _medication_of(self, resource: JsonObject) -> Concept:
         """Return a Medication's code: a name among its identifiers, its own code, its ingredients, any identifier."""
@@ -325,9 +343,8 @@ class _Reader:
 
     def _take_encounter(self, resource: JsonObject) -> None:
         period = part(resource, "period")
-        self._encounters[f"Encounter/{name_in(resource)}"] = _Encounter(
-            _class(resource), self._time(period, "start"), self._time(period, "end")
-        )
+        found = _Encounter(_class(resource), self._time(period, "start"), self._time(period, "end"))
+        self._encounters |= dict.fromkeys(_names(resource), found)
 
     # Resources as rows
 
@@ -539,15 +556,13 @@ class _Reader:
             return own
         target = reference(resource, "medicationReference")
         shown = text(part(resource, "medicationReference"), "display").replace("//", "/")
-        if shown and (not target or ("Medication" not in self._files and not target.startswith("#"))):
+        if shown and (not target or (not self._medications and not target.startswith("#"))):
             return Concept("NAME", shown, shown)
         if not target:
             raise WrongElementError("medicationCodeableConcept and medicationReference are both missing or empty")
         for each in parts(resource, "contained"):
             if target == f"#{name_in(each)}":
                 return self._medication_of(each)
-        if target.startswith("/"):
-            target = f"Medication{target}"
         if target in self._medications:
             return self._medications[target]
         raise WrongElementError("medicationReference refers to a Medication that neither a file nor contained holds")
@@ -609,37 +624,86 @@ class _Reader:
         """Return the observations that have no time of their own, at the time of their specimen."""
         wanted = {specimen for specimen, _ in self._waiting}
         times: dict[str, datetime | None] = {}
-        for resource, where in self._of_type("Specimen") if wanted else ():
+        for resource, where in chain.from_iterable(map(self._of_type, ("Specimen", _BUNDLE))) if wanted else ():
             with _refusing(where):
-                name = f"Specimen/{name_in(resource)}"
-                if name in wanted:
+                names = wanted.intersection(_names(resource)) if resource.get("resourceType") == "Specimen" else ()
+                if names:
                     collected = part(resource, "collection")
-                    times[name] = self._time(collected, "collectedDateTime") or self._time(
+                    taken = self._time(collected, "collectedDateTime") or self._time(
                         part(collected, "collectedPeriod"), "start"
                     )
+                    times |= dict.fromkeys(names, taken)
         for specimen, row in self._waiting:
             yield row._replace(time=times.get(specimen))
         self._waiting.clear()
 
 
-def _former_versions(files: Sequence[TextFile]) -> set[Place]:
-    """Return file and line of the resources of a type of which another line holds a later version.
+def _placed(kind: str, file: TextFile, nth: int) -> Iterator[tuple[JsonObject, Place]]:
+    """Return the resources of a file with where they stand: of ndjson the line, of Bundles the entry."""
+    if kind != _BUNDLE:
+        for line, resource in objects(file):
+            yield resource, Place(file.name, line)
+        return
+    place = Place(file.name, 1, nth)
+    for entry in ({"resource": each} for _, each in objects(file)) if is_ndjson(file.name) else entries(file):
+        with _refusing(place):
+            for resource in _resources(entry):
+                yield resource, place
+                place = place._replace(line=place.line + 1)
 
-    Lines that are equal, and resources of several patients, are no versions of each other.
+
+def _resources(entry: Any) -> Iterator[JsonObject]:
+    """Return the resource of a Bundle's entry, called as the entry says; of a Bundle inside those of its entries."""
+    if not isinstance(entry, dict):
+        raise WrongElementError("is not a JSON object")
+    resource = part(entry, "resource")
+    if text(part(entry, "request"), "method").upper() == "DELETE":
+        raise WrongElementError("deletes a resource, and what it deletes is not looked up; export what holds now")
+    if resource.get("resourceType") == _BUNDLE:
+        for each in parts(resource, "entry"):
+            yield from _resources(each)
+        return
+    if name := name_in(entry, "fullUrl").rpartition("/")[2].rpartition(":")[2]:
+        resource = {"id": name} | resource | {"fullUrl": name}
+    yield resource
+
+
+def _names(resource: JsonObject) -> tuple[str, ...]:
+    """Return how others refer to a resource: by type and id, and by what a Bundle calls it."""
+    name = name_in(resource)
+    return f"{resource['resourceType']}/{name}", f"/{name}", f"/{name_in(resource, 'fullUrl') or name}"
+
+
+def _former_versions(kind: str, files: Sequence[TextFile]) -> set[Place]:
+    """Return where the resources of a type stand of which there is a later version elsewhere.
+
+    Resources that are equal, and those of several patients, are no versions of each other.
     """
     versions: dict[str, list[tuple[tuple[int, str, int], int, Place]]] = {}
-    for name, line, resource in repeated(files):
-        meta = part(resource, "meta")
-        number, updated = text(meta, "versionId"), text(meta, "lastUpdated")
+    for resource, place in _repeated(kind, files):
+        with _refusing(place):
+            meta = part(resource, "meta")
+            number, updated = text(meta, "versionId"), text(meta, "lastUpdated")
+            patient = f"{reference(resource, 'subject')} {reference(resource, 'patient')}"
+            of = f"{resource.get('resourceType')} {name_in(resource)} {patient}"
         if number or updated:
-            of = f"{name_in(resource)} {reference(resource, 'subject')} {reference(resource, 'patient')}"
             rank = (int(number) if number.isdecimal() else 0, updated, len(versions.get(of, ())))
-            versions.setdefault(of, []).append((rank, hash(json.dumps(resource, sort_keys=True)), Place(name, line)))
+            versions.setdefault(of, []).append((rank, hash(json.dumps(resource, sort_keys=True)), place))
     former: set[Place] = set()
     for each in versions.values():
         last = max(each)
         former.update(place for _, said, place in each if said != last[1])
     return former
+
+
+def _repeated(kind: str, files: Sequence[TextFile]) -> Iterator[tuple[JsonObject, Place]]:
+    """Return the resources of a type whose id others have as well."""
+    if kind != _BUNDLE:
+        yield from ((resource, Place(name, line)) for name, line, resource in repeated(files))
+        return
+    wanted = more_than_once(hash(str(each.get("id"))) for file in files for each, _ in _placed(kind, file, 1))
+    for nth, file in enumerate(files if wanted else (), 1):
+        yield from (each for each in _placed(kind, file, nth) if hash(str(each[0].get("id"))) in wanted)
 
 
 @contextmanager
@@ -648,7 +712,8 @@ def _refusing(place: Place) -> Iterator[None]:
     try:
         yield
     except WrongElementError as error:
-        raise SourceError(f"{place.file}: line {place.line:,}: {error}. {_ADVICE}") from None
+        unit = "entry" if place.bundle else "line"
+        raise SourceError(f"{place.file}: {unit} {place.line:,}: {error}. {_ADVICE}") from None
 
 
 def _order(resource: JsonObject, *said: object) -> str:
@@ -715,19 +780,9 @@ def _range(element: JsonObject) -> tuple[float, float]:
     return number(part(found, "low"), "value"), number(part(found, "high"), "value")
 
 
-def _fhir_json(source: Path) -> str:
-    """Return the name of the first JSON file that holds a FHIR resource, such as a Bundle; "" if there is none."""
-    for path in sorted(source.rglob("*.json")) if source.is_dir() else [source]:
-        if path.suffix.lower() == ".json" and path.is_file():
-            with path.open("rb") as file:
-                if b'"resourceType"' in file.read(_HEAD):
-                    return path.name
-    return ""
-
-
 def _fits(source: Path | str) -> bool:
     try:
-        return isinstance(source, Path) and (bool(ndjson_files(source)) or bool(_fhir_json(source)))
+        return isinstance(source, Path) and (bool(fhir_files(source)[0]))
     except SourceError:
         # What is wrong with the source, a format that it may be in says better.
         return False

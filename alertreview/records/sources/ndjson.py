@@ -1,18 +1,20 @@
-"""Files with one JSON object a line (ndjson), plain, gzipped or in a zip archive; errors name line and place."""
+"""FHIR as JSON, one resource a line (ndjson) or in Bundles, packed or in a zip archive; errors name line or entry."""
 
+import codecs
 import json
+import lzma
 import re
 import zipfile
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from alertreview.records.sources.text_tables import TextFile, text_files
+from alertreview.records.sources.text_tables import TextFile, text_files, without_packing
 from core.errors import SourceError
 
 JsonObject = dict[str, Any]
@@ -20,23 +22,42 @@ JsonObject = dict[str, Any]
 _ENDINGS = (".ndjson", ".jsonl")
 _MAX_LINE_BYTES = 64 << 20
 _MOST_EMPTY_LINES = 100_000
+_HEAD = 4096
+_BLOCK = 1 << 20
+_BLANKS = re.compile(r"[ \t\r\n]*")
 _ID = re.compile(rb'"id"\s*:\s*"([^"]*)"')
 _ADVICE = "Export the file again."
+_DAMAGES = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 
 
 def is_ndjson(name: str) -> bool:
     """Return whether a file name looks like one JSON object a line."""
-    return name.lower().removesuffix(".gz").endswith(_ENDINGS)
+    return without_packing(name).endswith(_ENDINGS)
 
 
-def ndjson_files(source: Path) -> list[TextFile]:
-    """Find the ndjson files of a folder or zip archive, by name, or the single file.
+def is_json(name: str) -> bool:
+    """Return whether a file name looks like JSON of either kind."""
+    return without_packing(name).endswith((*_ENDINGS, ".json"))
 
-    Raise SourceError as `text_files`.
+
+def fhir_files(source: Path) -> tuple[list[TextFile], list[str]]:
+    """Find the ndjson files of a folder or zip archive, by name, or the single file, and JSON that has a resource.
+
+    Return the names of other JSON files beside them. Raise SourceError as `text_files`.
     """
-    if source.is_file() and not zipfile.is_zipfile(source) and not is_ndjson(source.name):
-        return []
-    return text_files(source, is_ndjson)
+    if source.is_file() and not zipfile.is_zipfile(source) and not is_json(source.name):
+        return [], []
+    files = text_files(source, is_json)
+    read = [file for file in files if is_ndjson(file.name) or _has_resource(file)]
+    return read, [file.name for file in files if file not in read]
+
+
+def _has_resource(file: TextFile) -> bool:
+    try:
+        with file.opener() as stream:
+            return b'"resourceType"' in stream.read(_HEAD)
+    except _DAMAGES:
+        return True  # `entries` says what is wrong
 
 
 def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
@@ -64,11 +85,106 @@ def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
                     raise SourceError(
                         f"{file.name}: line {number:,} is empty, like the {_MOST_EMPTY_LINES:,} before it. {_ADVICE}"
                     )
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise SourceError(
-            f"{file.name}: cannot be read after line {number:,} ({type(error).__name__}); it is cut short or damaged. "
-            "Copy it again from its origin."
-        ) from None
+    except _DAMAGES as error:
+        raise _damaged(file, f"line {number:,}", error) from None
+
+
+def entries(file: TextFile) -> Iterator[Any]:
+    """Yield the entries of the Bundles in a JSON file, and other resources as entries, one in memory at a time.
+
+    Raise SourceError, naming file and entry, when the file is not JSON, or damaged.
+    """
+    n = 0
+    try:
+        with file.opener() as stream:
+            text = _Json(stream)
+            while text.next_mark():
+                text.take("{")
+                about: JsonObject = {}
+                for _ in text.items("}"):
+                    key = str(text.value())
+                    text.take(":")
+                    if key != "entry" or text.next_mark() != "[":
+                        about[key] = text.value()
+                        continue
+                    text.take("[")
+                    for _ in text.items("]"):
+                        entry = text.value()
+                        n += 1
+                        yield entry
+                if about.get("resourceType") != "Bundle":
+                    n += 1
+                    yield {"resource": about}
+    except _DAMAGES as error:
+        raise _damaged(file, f"entry {n:,}", error) from None
+    except SourceError:
+        raise
+    except (ValueError, RecursionError) as error:
+        why = getattr(error, "msg", getattr(error, "reason", "a number or depth that it does not allow"))
+        raise SourceError(f"{file.name}: after entry {n:,} comes what is not JSON ({why}). {_ADVICE}") from None
+
+
+class _Json:
+    """JSON text of which values are taken from the front, and no more than the next one is in memory."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._decoder = stream, codecs.getincrementaldecoder("utf-8-sig")()
+        self._values = json.JSONDecoder(parse_constant=_refuse_constant)
+        self._text, self._at = "", 0
+
+    def _grow(self) -> bool:
+        """Read on, at least as much again, so that a long value is not tried often."""
+        block = self._stream.read(max(_BLOCK, len(self._text) - self._at))
+        self._text, self._at = self._text[self._at :] + self._decoder.decode(block, final=not block), 0
+        return bool(block)
+
+    def next_mark(self) -> str:
+        """Return the next character that is no blank; "" at the end."""
+        while True:
+            self._at = _BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._grow():
+                return ""
+
+    def take(self, marks: str) -> str:
+        """Take one of some characters."""
+        if (found := self.next_mark() or "the end") not in marks:
+            raise json.JSONDecodeError(f"{found} instead of {' or '.join(marks)}", self._text, self._at)
+        self._at += 1
+        return found
+
+    def value(self) -> Any:
+        """Take a whole value."""
+        self.next_mark()
+        while True:
+            try:
+                found, end = self._values.raw_decode(self._text, self._at)
+            except json.JSONDecodeError:
+                if len(self._text) - self._at > _MAX_LINE_BYTES or not self._grow():
+                    raise
+            else:
+                n = end - self._at
+                # A number at the end of what was read may go on.
+                if end < len(self._text) or not self._grow():
+                    self._at += n
+                    return found
+
+    def items(self, end: str) -> Iterator[None]:
+        """Stop before each item of a list or an object whose first mark is taken; take the marks between and `end`."""
+        if self.next_mark() == end:
+            self.take(end)
+            return
+        yield
+        while self.take(f",{end}") != end:
+            yield
+
+
+def _damaged(file: TextFile, where: str, error: Exception) -> SourceError:
+    return SourceError(
+        f"{file.name}: cannot be read after {where} ({type(error).__name__}); it is cut short or damaged. "
+        "Copy it again from its origin."
+    )
 
 
 def repeated(files: Sequence[TextFile]) -> Iterator[tuple[str, int, JsonObject]]:
@@ -76,11 +192,8 @@ def repeated(files: Sequence[TextFile]) -> Iterator[tuple[str, int, JsonObject]]
 
     Lines are compared by the first ``id`` in them, without reading the rest: an export of today has each once.
     """
-    ids = array("q")
-    for file in files:
-        ids.extend(hash(found[1]) for found in map(_ID.search, _lines(file)) if found)
-    once, counts = np.unique(np.frombuffer(ids, dtype=np.int64), return_counts=True)
-    wanted = frozenset(once[counts > 1].tolist())
+    hashes = (hash(found[1]) for file in files for found in map(_ID.search, _lines(file)) if found)
+    wanted = more_than_once(hashes)
     for file in files if wanted else ():
         for number, line in enumerate(_lines(file), 1):
             found = _ID.search(line)
@@ -88,9 +201,15 @@ def repeated(files: Sequence[TextFile]) -> Iterator[tuple[str, int, JsonObject]]
                 yield file.name, number, _parsed(line, file.name, number)
 
 
+def more_than_once(hashes: Iterable[int]) -> frozenset[int]:
+    """Return the hashes that come more than once, with 8 bytes of memory for each."""
+    once, counts = np.unique(np.frombuffer(array("q", hashes), dtype=np.int64), return_counts=True)
+    return frozenset(once[counts > 1].tolist())
+
+
 def _lines(file: TextFile) -> Iterator[bytes]:
     """Yield lines up to where the file ends or is damaged; `objects` says so."""
-    with suppress(OSError, EOFError, zipfile.BadZipFile, zlib.error), file.opener() as stream:
+    with suppress(*_DAMAGES), file.opener() as stream:
         while line := stream.readline(_MAX_LINE_BYTES):
             yield line
 

@@ -67,13 +67,15 @@ def _stem(name: str) -> str:
     return stem
 
 
+def without_packing(name: str) -> str:
+    """Return a file name in lower case without the suffix of what packed it."""
+    lower = name.lower()
+    return lower.removesuffix(next((each for each in _PACKED if lower.endswith(each)), ""))
+
+
 def is_text_table(name: str) -> bool:
     """Return whether a file name looks like a text table."""
-    lower = name.lower()
-    if is_document(name):
-        return False
-    packed = next((each for each in _PACKED if lower.endswith(each)), "")
-    return lower.removesuffix(packed).endswith((".csv", ".tsv", ".txt"))
+    return not is_document(name) and without_packing(name).endswith((".csv", ".tsv", ".txt"))
 
 
 def is_ignored(path: PurePath) -> bool:

@@ -205,9 +205,9 @@ def cohort_tables(events):
     }
 
 
-def as_fhir(events, folder, preset):
+def as_fhir(events, folder, preset, **changes):
     is_mimic = preset == "mimic-iv-fhir"
-    path = Cohort(cohort_tables(events), is_mimic=is_mimic).write(folder / preset)
+    path = Cohort(cohort_tables(events), is_mimic=is_mimic).write(folder / preset, **changes)
     content = yaml.safe_load(preset_paths()[preset].read_text())
     # The other formats of this test carry no kind of admission.
     rules = [
@@ -224,6 +224,7 @@ OTHERS = {
     "omop": as_omop,
     "fhir, shape of Synthea": lambda events, folder: as_fhir(events, folder, "fhir"),
     "fhir, shape of MIMIC-IV": lambda events, folder: as_fhir(events, folder, "mimic-iv-fhir"),
+    "fhir, Bundles beside ndjson": lambda events, folder: as_fhir(events, folder, "mimic-iv-fhir", in_bundles=True),
 }
 
 

@@ -1,7 +1,11 @@
 """FHIR bulk exports: what each resource becomes, what is no decision, and what is refused naming line and element."""
 
+import bz2
+import io
 import json
+import shutil
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +19,24 @@ from alertreview.files import preset_paths
 from alertreview.records.importing import build_cohort, import_snapshot
 from alertreview.records.mapping_help import check_mapping
 from alertreview.records.snapshots import read_snapshot
-from alertreview.records.sources import fhir
+from alertreview.records.sources import fhir, ndjson
 from alertreview.records.sources.formats import detect_format
+from alertreview.records.sources.text_tables import TextFile
 from core.errors import SourceError
 from core.events.mapping import load_mapping, parse_mapping
-from tests.support.fhir_records import coded, encounter, lab, order, patient, write_export
+from tests.support.fhir_records import (
+    bundle,
+    coded,
+    encounter,
+    lab,
+    order,
+    patient,
+    write_bundles,
+    write_export,
+)
+from tests.support.frames import assert_same_frame
+
+dump = json.dumps
 
 WHOLE = [patient(), encounter(), lab(), order()]
 
@@ -136,16 +153,101 @@ def test_what_was_not_decided_or_not_done_is_no_event_and_counted_by_status(tmp_
     assert mapping().rules[0].kind == "IGNORE"
 
 
-@pytest.mark.parametrize("is_folder", [True, False])
-@pytest.mark.parametrize("content", [{"resourceType": "Bundle", "entry": [{"resource": patient()}]}, patient()])
-def test_fhir_as_json_is_refused_with_what_to_export(tmp_path, capsys, content, is_folder):
-    path = tmp_path / "source" / "p1.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(content, indent=2), encoding="utf-8")
-    assert main(["import", str(path.parent if is_folder else path), "--home", str(tmp_path / "site")]) == 2
-    said = capsys.readouterr().err
-    assert "p1.json: is FHIR as JSON" in said
-    assert "one on each line" in said
+BUNDLES = {
+    "pages of a search": lambda of: {f"{i}.json": dump(bundle(each, kind="searchset")) for i, each in enumerate(of)},
+    "one Bundle in another": lambda of: {"all.json": dump(bundle(bundle(*of[1:]), of[0]))},
+    "a Bundle on each line": lambda of: {"all.ndjson": "".join(dump(bundle(each)) + "\n" for each in of)},
+    "a resource in each file": lambda of: {f"{i}.JSON": dump(each, indent=1) for i, each in enumerate(of)},
+    "lines in a file called JSON": lambda of: {"all.json": "\n".join(map(dump, of))},
+    "packed, with a mark, about itself last": lambda of: {
+        "all.json.bz2": "\ufeff" + dump(dict(reversed(bundle(*of).items()), note=[], empty={}))
+    },
+    "addresses of a server": lambda of: {
+        "all.json": dump(bundle(*of)).replace("urn:uuid:", "https://hospital.example/fhir/Patient/")
+    },
+}
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+@pytest.mark.parametrize("is_archive", [False, True])
+def test_resources_in_bundles_are_read_as_on_lines(tmp_path, monkeypatch, name, is_archive):
+    """Also where a block of the file ends in any place of it."""
+    monkeypatch.setattr(ndjson, "_BLOCK", 7)
+    folder = tmp_path / "bundles"
+    folder.mkdir()
+    for file, content in BUNDLES[name](WHOLE).items():
+        packed = bz2.compress(content.encode()) if file.endswith(".bz2") else content.encode()
+        (folder / file).write_bytes(packed)
+    source = folder
+    if is_archive:
+        source = Path(shutil.make_archive(str(tmp_path / "bundles"), "zip", folder))
+    assert detect_format(source) == "fhir"
+    found = pd.concat(list(fhir.read(source, mapping()).chunks), ignore_index=True)
+    wanted, _ = rows(tmp_path / "lines", *WHOLE)
+    columns = ["subject", "time", "code", "value", "end"]
+    assert_same_frame(
+        *(
+            each[columns].astype({"code": "str"}).sort_values(["time", "code"], ignore_index=True)
+            for each in (found, wanted)
+        )
+    )
+
+
+def test_of_a_bundle_no_more_than_the_next_entry_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(ndjson, "_BLOCK", 100)
+    stream = io.BytesIO(dump(bundle(*WHOLE * 100)).encode())
+    found = ndjson.entries(TextFile("all.json", "all", lambda: nullcontext(stream)))
+    for _ in range(10):
+        next(found)
+    assert stream.tell() < 10_000 < len(stream.getvalue())
+
+
+def test_versions_statuses_and_unused_resources_of_bundles(tmp_path):
+    results = [version(lab(value=value), "a", str(value)) for value in (5, 4)]
+    other = {"resourceType": "Claim", "id": "c"}
+    source = write_bundles(tmp_path, patient(), encounter(), *results, order(status="cancelled"))
+    (source / "more.json").write_text(dump({"resourceType": "Bundle", "entry": [{"resource": other}, {}]}))
+    (source / "log.json").write_text("{}")
+    found = fhir.read(source, mapping())
+    table = pd.concat(list(found.chunks))
+    assert list(table["value"].dropna()) == [5]
+    assert "NOT_DONE//MedicationRequest//cancelled" in set(table["code"])
+    assert found.remarks == [
+        "1 entry left out: a later version of the same resource follows.",
+        "Entries of Bundles not read, because nothing uses them: Claim (1), no resource (1).",
+    ]
+    assert next(each.examples for each in found.findings if each.name == "unread_files") == ("log.json",)
+
+
+BROKEN = [
+    (lambda said: said.replace('"value": 4.1', '"value": "4.1"'), "entry 3: value is a text"),
+    (lambda said: said.replace('"method": "POST"', '"method": "DELETE"'), "entry 1: deletes a resource"),
+    (lambda said: said.replace("4.1", "NaN"), "after entry 2 comes what is not JSON (a number or depth"),
+    (lambda said: said.replace("4.1", "\udcff"), "after entry 0 comes what is not JSON (invalid start byte)"),
+    (lambda said: said.replace("4.1", "4,1"), "after entry 2 comes what is not JSON (Expecting property name"),
+    (lambda said: said[:-200], "after entry 3 comes what is not JSON"),
+    (lambda said: said[:-1], "after entry 4 comes what is not JSON (the end instead of"),
+    (lambda said: said.replace('"entry": [', '"entry": [[], '), "entry 1: is not a JSON object"),
+    (lambda said: said.replace("4.1", "[" * 9_000 + "]" * 9_000), "after entry 2 comes what is not JSON"),
+    (lambda said: said.replace('"Patient"', '"Person"'), "holds no Patient resource"),
+]
+
+
+@pytest.mark.parametrize(("harm", "rule"), BROKEN, ids=[rule for _, rule in BROKEN])
+def test_what_is_wrong_in_a_bundle_is_refused_with_file_and_entry(tmp_path, capsys, harm, rule):
+    path = tmp_path / "all.json"
+    path.write_bytes(harm(dump(bundle(*WHOLE))).encode(errors="surrogateescape"))
+    assert main(["import", str(path), "--home", str(tmp_path / "site")]) == 2
+    assert f"all.json: {rule}" in capsys.readouterr().err
+
+
+def test_a_doubt_about_a_bundle_does_not_say_what_its_file_is_called(tmp_path):
+    """Files of Bundles are called like their patients."""
+    source = write_bundles(tmp_path, *STAY, patient("p2"), order("1900-01-01T09:00:00Z", of="p2"))
+    _, report = build_cohort(source, format="fhir", min_positive=1)
+    doubted = next(each for each in report.checks if each.name == "sentinel_dates")
+    assert doubted.examples == ("Bundle 2 by name, row 1",)
+    assert "Lovelace" not in report.to_html()
 
 
 STAY = [patient(), encounter(), lab()]
@@ -439,8 +541,7 @@ def test_a_broken_line_is_refused_with_file_line_and_column(tmp_path, line, rule
 @pytest.mark.parametrize(
     ("resources", "rule"),
     [
-        ([encounter(), lab()], "holds no ndjson file of Patient resources"),
-        ([patient(), {"resourceType": "Bundle"}], "is a Bundle"),
+        ([encounter(), lab()], "holds no Patient resource"),
         ([patient(id=None)], "id is missing"),
         ([*WHOLE, order(medicationCodeableConcept=None)], "are both missing or empty"),
         (
