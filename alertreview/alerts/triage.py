@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from alertreview.alerts.filters import refuse_withheld
-from alertreview.alerts.lines import triage_status
+from alertreview.alerts.lines import find_run, triage_status
+from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.triage_models import NoteEntry, TriageDone, TriageEntry, TriageStory
 from alertreview.rights import Action, Service, requires
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
@@ -146,6 +147,27 @@ class TriageService(Service):
                 ),
             )
 
+    @requires(Action.SEE_ALERTS)
+    def moved_by_others(self, since: datetime, filters: WorklistFilters) -> dict[TriageState, int]:
+        """Count the decisions of the run's import whose state others changed since a moment, by where they stand.
+
+        Those that the reader of the filters has still to judge blindly are left out.
+        """
+        with self._database.read() as uow:
+            run = find_run(uow, filters.run_id)
+            if run is None:
+                return {}
+            awaited = uow.cases.awaited_of(filters.reader) if filters.reader is not None else set()
+            acts = uow.triage.of_moved(run.snapshot_id, since, filters.within)
+        histories: dict[DecisionKey, list[SignedAct]] = {}
+        for act in acts:
+            histories.setdefault(act.key, []).append(act)
+        return Counter(
+            history[-1].state
+            for key, history in histories.items()
+            if key not in awaited and history[-1].person_id != filters.reader and _has_moved(history, since)
+        )
+
     def _read_back(self, form_key: str, state: TriageState | None, n_wanted: int) -> TriageDone:
         """Look after the commit, in a transaction of its own, at what the database really holds."""
         with self._database.read() as uow:
@@ -253,6 +275,11 @@ def _changed_words(uow: UnitOfWork, changed: Sequence[DecisionKey], n_targets: i
         f"{len(changed):,} of the {n_targets:,} alerts changed meanwhile (one of them: {who}). "
         "Nothing was done; look at the list again and choose."
     )
+
+
+def _has_moved(history: Sequence[SignedAct], since: datetime) -> bool:
+    """Return whether a decision stands elsewhere than at a moment: what was taken back again has not moved."""
+    return history[-1].state is not next(act.former_state for act in history if act.acted_at >= since)
 
 
 def _key(uow: UnitOfWork, alert_id: AlertId) -> DecisionKey:

@@ -48,10 +48,10 @@ class Worklist(Service):
         self._choices = lru_cache(maxsize=CACHED_CHOICES)(self._read_choices)
 
     @requires(Action.SEE_RUNS)
-    def runs(self) -> tuple[RunView, ...]:
-        """Return the published runs, newest first."""
+    def runs(self, most: int | None = None) -> tuple[RunView, ...]:
+        """Return the published runs, newest first, all or the first few."""
         with self._database.read() as uow:
-            return tuple(_run_view(run, uow.snapshots.get(run.snapshot_id)) for run in uow.runs.published())
+            return tuple(_run_view(run, uow.snapshots.get(run.snapshot_id)) for run in uow.runs.published()[:most])
 
     @requires(Action.SEE_RUNS)
     def run(self, run_id: RunId | None = None) -> RunView | None:

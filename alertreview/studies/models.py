@@ -47,6 +47,8 @@ class StudyView(StudyHead):
     n_complete: int
     case_states: dict[CaseState, int]
     n_judged: int = 0  # slots with an answer, of all readers together
+    opened_at: datetime | None = None  # for the first time, in the site's zone
+    locked_at: datetime | None = None  # None while it is open, and again once it is reopened
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ def study_view(uow: UnitOfWork, study: Study) -> StudyView:
         n_complete=len(states) - counted[CaseState.OPEN],
         case_states={state: counted[state] for state in CaseState},
         n_judged=sum(slot.answer is not None for slot in slots),
+        opened_at=study.opened_at and study.opened_at.astimezone(zone_of(uow, study)),
+        locked_at=study.locked_at and study.locked_at.astimezone(zone_of(uow, study)),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import repeat
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from alertreview.access.site import PersonView
 from alertreview.alerts.models import WorklistFilters, WorklistPage
+from alertreview.alerts.triage_models import TriageChoice
 from alertreview.review.models import QueueView
 from alertreview.rights import Action
 from alertreview.scoring.models import RunView
@@ -25,6 +26,7 @@ from dashboard.components.studies.choice import studies_to_read
 from dashboard.context import acting_id, acting_person, application, colours, command, is_phone, may
 
 MOST_UNITS = 8
+STUDY_WIDTHS = [2, 5, 4, 4]
 TOP = 5
 
 
@@ -48,9 +50,10 @@ def page() -> None:
     with left:
         _continue_cards(person, studies)
         _studies_card(person, studies)
+        filters, words = _shown(run, now)
+        _changed_card(run, filters, studies, now)
         _run_card(run)
     with right:
-        filters, words = _shown(run, now)
         _units_card(filters, words)
         _highest_card(app.worklist.page(filters, limit=TOP), links.params_of(filters, latest_run=run.run_id), words)
     if app.site.simulated:
@@ -122,14 +125,18 @@ def _studies_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> 
         if not studies:
             st.markdown(cards.muted("There is no study yet. A coordinator creates one on the Studies page."))
             return
+        if not is_phone():
+            with _line(STUDY_WIDTHS) as cells:
+                for heading in ("State", "Study", "My cases", "All cases"):
+                    next(cells).markdown(f":small[{cards.muted(heading)}]")
         for study in studies:
             _study_line(study, person)
 
 
 def _study_line(study: StudyView, person: PersonView | None) -> None:
     queue = application().review.queue(study.slug, person.person_id) if person is not None else None
-    mine = f":small[mine: {queue.n_submitted:,} of {queue.n_mine:,}]" if queue is not None and queue.n_mine else ""
-    with _line([2, 5, 4, 4]) as cells:
+    mine = f"{queue.n_submitted:,} of {queue.n_mine:,} read" if queue is not None and queue.n_mine else ""
+    with _line(STUDY_WIDTHS) as cells:
         with next(cells):
             st.badge(texts.STATUS_TEXTS[study.status], color=texts.STATUS_COLOURS[study.status])
         with next(cells):
@@ -139,9 +146,9 @@ def _study_line(study: StudyView, person: PersonView | None) -> None:
                 query_params={"study": study.slug},
             )
         with next(cells):
-            st.markdown(mine, width="content")
+            st.markdown(f":small[{mine}]", width="content")
         if not is_phone():
-            next(cells).markdown(f":small[all: {study.n_complete:,} of {study.n_cases:,} complete]")
+            next(cells).markdown(f":small[{study.n_complete:,} of {study.n_cases:,} complete]")
 
 
 @contextmanager
@@ -152,6 +159,56 @@ def _line(widths: list[int]) -> Iterator[Iterator[DeltaGenerator]]:
         yield repeat(box)
     else:
         yield iter(st.columns(widths, vertical_alignment="center"))
+
+
+def _changed_card(run: RunView, filters: WorklistFilters, studies: tuple[StudyView, ...], now: datetime) -> None:
+    yesterday = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
+    moved = application().triage.moved_by_others(yesterday, filters)
+    states = ", ".join(f"{n:,} {texts.TRIAGE_TEXTS[state].lower()}" for state, n in moved.items())
+    lines = [
+        _alerts_sentence(run, filters, yesterday),
+        f"{texts.plural(sum(moved.values()), 'alert')} moved by colleagues: {states}" if moved else "",
+        *(
+            f"{texts.plain(texts.study_name(study), 60)} {word} {texts.short_time(when)}"
+            for study in studies
+            for word, when in (("opened", study.opened_at), ("locked", study.locked_at))
+            if when is not None and when >= yesterday
+        ),
+    ]
+    if not any(lines[1:]):
+        lines.append("No alert moved by colleagues, no study opened or locked")
+    with cards.card("What changed", f"since yesterday, {texts.short_day(yesterday)}"):
+        st.markdown("\n".join(f"- {line}" for line in lines if line))
+
+
+def _alerts_sentence(run: RunView, filters: WorklistFilters, yesterday: datetime) -> str:
+    """Compare the alerts within the budget with yesterday's where the lists are of today, else with the run before.
+
+    Whatever was done with them: else the older ones would be fewer because they were closed.
+    """
+    app = application()
+
+    def count(shown: WorklistFilters) -> int:
+        shown = replace(shown, triage=TriageChoice.ANY)
+        return sum(omissions + commissions for _, omissions, commissions in app.alert_lists.units(shown))
+
+    n_now = count(filters)
+    said = f"{texts.plural(n_now, 'alert')} within the budget, closed ones included"
+    days = app.worklist.filter_choices(run.run_id).days
+    if filters.first_day is not None:
+        if days is None or days[0] > yesterday.date():
+            return said
+        n_before = count(replace(filters, first_day=yesterday.date(), last_day=yesterday.date()))
+        before = "yesterday"
+    else:
+        runs = app.worklist.runs(2)
+        if len(runs) < 2:
+            return f"{said}, in the first run of this site"
+        n_before = count(replace(filters, run_id=runs[1].run_id))
+        before = f"in the run of {texts.short_time(runs[1].published_at)}"
+    if n_now == n_before:
+        return f"{said}, as many as {before}"
+    return f"{said}, {abs(n_now - n_before):,} {'more' if n_now > n_before else 'fewer'} than {before}"
 
 
 def _run_card(run: RunView) -> None:

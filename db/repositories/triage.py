@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, tuple_, update
 
 from core.errors import ConflictError
-from core.vocabulary import PersonId, TriageState
+from core.vocabulary import PersonId, SnapshotId, TriageState
 from db.models import (
     CohortSnapshot,
     DecisionKey,
@@ -107,6 +107,19 @@ class TriageBook(Repository):
     def history(self, key: DecisionKey) -> list[SignedAct]:
         """Return the acts on a decision, newest first."""
         return self._all(SignedAct, _ACTS.where(_is(TriageAct, key)).order_by(TriageAct.version.desc()))
+
+    def of_moved(self, snapshot_id: SnapshotId, since: datetime, units: Collection[str] | None) -> list[SignedAct]:
+        """Return every act, in order, on the decisions of an import that somebody acted on since, in some units or all.
+
+        The decisions of one import only: it says in which unit a patient was.
+        """
+        decision = (TriageAct.patient_id, TriageAct.snapshot_at, TriageAct.task_key)
+        moved = select(*decision).where(TriageAct.acted_at >= since).correlate(None)
+        here = select(Instance.patient_id, Instance.snapshot_at).where(Instance.snapshot_id == snapshot_id)
+        if units is not None:
+            here = here.where(Instance.unit.in_(units))
+        listed = _ACTS.where(tuple_(*decision).in_(moved), tuple_(*decision[:2]).in_(here))
+        return self._all(SignedAct, listed.order_by(TriageAct.id))
 
     def of_form(self, form_key: str) -> list[SignedAct]:
         """Return the acts of one press."""

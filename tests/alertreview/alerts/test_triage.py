@@ -3,11 +3,13 @@
 import itertools
 import sqlite3
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.triage import MOST_AT_ONCE, TriageService
 from alertreview.alerts.triage_models import TriageStory
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
@@ -269,3 +271,35 @@ def test_replaying_the_acts_gives_where_every_decision_stands(
                 history[0].state,
                 history[0].snoozed_until,
             )
+
+
+def test_what_others_moved_is_counted_where_it_stands_now_without_ones_own_and_what_was_taken_back(ward: Ward) -> None:
+    ids, began = ward.ids(), ward.clock()
+
+    def moved(reader: int | None, since: datetime = began, **filters: object) -> dict[TriageState, int]:
+        shown = WorklistFilters(run_id=ward.run_id, reader=reader, **filters)  # type: ignore[arg-type]
+        return dict(ward.triage.moved_by_others(since, shown))
+
+    assert moved(ward.anna) == {}, "nobody did anything"
+    for number, (who, at, state) in enumerate(
+        [
+            (ward.anna, 0, TriageState.IN_REVIEW),
+            (ward.bert, 0, TriageState.ACTIONED),  # over Anna's
+            (ward.bert, 1, TriageState.IN_REVIEW),
+            (ward.anna, 2, TriageState.ACTIONED),
+            (ward.bert, 3, TriageState.ACTIONED),
+            (ward.bert, 3, TriageState.NEW),  # back again
+        ]
+    ):
+        version = ward.story(ids[at]).status.version
+        ward.triage.act(who, {ids[at]: version}, state, form_key=str(number))
+    assert moved(ward.anna) == {TriageState.ACTIONED: 1, TriageState.IN_REVIEW: 1}
+    assert moved(ward.bert) == {TriageState.ACTIONED: 1}
+    assert moved(None) == {TriageState.ACTIONED: 2, TriageState.IN_REVIEW: 1}
+    assert moved(None, within=("no such unit",)) == {}
+    ward.clock.pass_hours(1)
+    assert moved(None, ward.clock()) == {}, "before the moment"
+    ward.site.studies.create_study("one", "One", ward.run_id, [ward.site.case(0)], n_slots=1)
+    ward.site.studies.add_readers("one", [ward.anna])
+    ward.site.studies.open_study("one")
+    assert moved(ward.anna) == {TriageState.IN_REVIEW: 1}, "what is still to be judged blindly stays out"

@@ -1,5 +1,6 @@
 """Doubles of triage, saved views and parts of the list, with the rules that a page can meet."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -40,6 +41,11 @@ class FakeTriage(Service):
     def status(self, alert_id: int) -> TriageStatus:
         last = self.acts[alert_id][-1] if self.acts.get(alert_id) else None
         return TriageStatus() if last is None else TriageStatus(last.state, last.version, last.snoozed_until)
+
+    def moved_by_others(self, since: datetime, filters: WorklistFilters) -> dict[TriageState, int]:
+        del filters
+        last = [acts[-1] for acts in self.acts.values()]
+        return Counter(act.state for act in last if act.acted_at >= since)
 
     def act(
         self,

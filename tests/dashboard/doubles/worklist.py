@@ -54,8 +54,8 @@ class FakeWorklist(Service):
 
     app: "FakeApplication"
 
-    def runs(self) -> tuple[RunView, ...]:
-        return (self._run(2), self._run(1)) if self.app.published else ()
+    def runs(self, most: int | None = None) -> tuple[RunView, ...]:
+        return (self._run(2), self._run(1))[:most] if self.app.published else ()
 
     def run(self, run_id: int | None = None) -> RunView | None:
         if not self.app.published:

@@ -4,14 +4,17 @@ import ast
 import logging
 import re
 from dataclasses import replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from streamlit.testing.v1.element_tree import Markdown
 
+from alertreview.alerts.triage_models import TriageChoice
 from alertreview.rights import Actor
 from alertreview.scoring.task_catalogue import OpenCheck
 from core.errors import DatabaseUnavailableError, NotFoundError
-from core.vocabulary import Role, Split
+from core.vocabulary import Role, Split, TriageState
 from dashboard import context
 from dashboard.charts import bars
 from dashboard.charts.bars import alerts_by_unit as draw_units
@@ -187,6 +190,48 @@ def test_home_counts_every_alert_and_task(open_page: OpenPage, monkeypatch: pyte
     assert sum(a + b for _, a, b in drawn[-1]) == 240
     run = double.worklist.run()
     assert f"{run.n_tasks_scored} of {run.n_tasks_scored + run.n_tasks_left_out} tasks scored" in shown
+
+
+@pytest.mark.parametrize(
+    ("n_now", "n_before", "said"),
+    [
+        (31, 27, "31 alerts within the budget, closed ones included, 4 more than in the run of 26 Nov 08:06"),
+        (1, 3, "1 alert within the budget, closed ones included, 2 fewer than in the run of 26 Nov 08:06"),
+        (0, 0, "0 alerts within the budget, closed ones included, as many as in the run of 26 Nov 08:06"),
+        (5, None, "5 alerts within the budget, closed ones included, in the first run of this site"),
+    ],
+)
+def test_home_compares_with_the_run_before(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, n_now: int, n_before: int | None, said: str
+) -> None:
+    double, asked = FakeApplication(), []
+    newest, older = double.worklist.runs()
+    n_of = {newest.run_id: n_now, older.run_id: n_before}
+    monkeypatch.setattr(
+        type(double.alert_lists), "units", lambda _, filters: asked.append(filters) or (("A", n_of[filters.run_id], 0),)
+    )
+    if n_before is None:
+        monkeypatch.setattr(type(double.worklist), "runs", lambda _, most=None: (newest,))
+    shown = words(open_page("home", double))
+    assert f"- {said}\n" in shown
+    assert "No alert moved by colleagues, no study opened or locked" in shown
+    compared = [filters for filters in asked if filters.triage is TriageChoice.ANY]
+    assert len(compared) == 1 + (n_before is not None)
+
+
+def test_home_says_what_colleagues_and_coordinators_did_since_yesterday(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = FakeApplication()
+    moved = {TriageState.ACTIONED: 2, TriageState.DISMISSED: 1}
+    monkeypatch.setattr(type(double.triage), "moved_by_others", lambda *_: moved)
+    now = datetime.now(ZoneInfo("Europe/Vienna"))
+    study = replace(double.studies.view("demo"), opened_at=now - timedelta(days=3), locked_at=now)
+    monkeypatch.setattr(type(double.studies), "all", lambda _: (study,))
+    shown = words(open_page("home", double))
+    assert "- 3 alerts moved by colleagues: 2 actioned, 1 dismissed" in shown
+    assert f"- ICU pilot 2026 locked {now.day} {now:%b %H:%M}" in shown
+    assert "ICU pilot 2026 opened" not in shown
 
 
 @pytest.mark.parametrize("split", Split)
