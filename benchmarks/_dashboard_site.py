@@ -16,7 +16,7 @@ from alertreview.cli.demo import DemoSize, build_demo
 from alertreview.settings import load_settings
 from core.vocabulary import Decision
 from db.database import Database
-from db.maintenance.bulk import store_alerts, store_task_results
+from db.maintenance.bulk import store_results
 from db.models import UNSAVED, Alert, Instance, ScoringRun, Task
 
 FIRST_DAY = datetime(2025, 11, 1, 7, 0, tzinfo=UTC)
@@ -74,15 +74,16 @@ def _put_large_run(database: Database, n_alerts: int, n_instances: int) -> None:
         stored, stored_tasks = uow.snapshots.instances(snapshot.id), uow.snapshots.tasks(snapshot.id)
     by_key = {task.task_key: task.id for task in stored_tasks}
     keys = {task.id: task.task_key for task in tasks}
-    store_task_results(
+    recent = [stored[row] for row in np.flatnonzero(folds >= 0)]
+    seal = store_results(
         database,
         run_id,
         [replace(result, task_id=by_key[keys[result.task_id]]) for result in results],
+        _alerts(stored, recent, stored_tasks, demo.scorer, n_alerts),
     )
-    recent = [stored[row] for row in np.flatnonzero(folds >= 0)]
-    store_alerts(database, run_id, _alerts(stored, recent, stored_tasks, demo.scorer, n_alerts))
     with database.write() as uow:
-        uow.runs.publish(run_id, published_at=datetime.now(UTC), floors=dict.fromkeys(Decision, 0.3))
+        floors = dict.fromkeys(Decision, 0.3)
+        uow.runs.publish(run_id, published_at=datetime.now(UTC), floors=floors, results_seal=seal)
         uow.commit()
 
 

@@ -21,7 +21,7 @@ from alertreview.settings import Settings, load_settings
 from benchmarks._machine import Watch, described
 from core.vocabulary import Answer, Decision, RunStatus
 from db.database import Database
-from db.maintenance.bulk import store_alerts
+from db.maintenance.bulk import store_results
 from db.models import UNSAVED, Alert, Judgment
 
 MOST_SECONDS = 60.0
@@ -67,9 +67,8 @@ def publish_copies(database: Database, n_alerts: int) -> None:
         with database.write() as uow:
             run_id = uow.runs.start(new, folds)
             uow.commit()
-        store_alerts(database, run_id, alerts(n_alerts))
+        seal = store_results(database, run_id, [], alerts(n_alerts))
         with database.write() as uow:
-            seal = uow.runs.seal_results(run_id)
             uow.runs.publish(run_id, published_at=now(), floors={Decision.OMISSION: 0.0}, results_seal=seal)
             uow.commit()
         n_alerts -= len(pairs)

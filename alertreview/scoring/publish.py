@@ -28,7 +28,7 @@ from core.scoring.scores import ScoredTasks, TaskScores
 from core.vocabulary import InstanceId
 from db.audit import CHECKSUM
 from db.database import Database
-from db.maintenance.bulk import store_alerts, store_task_results
+from db.maintenance.bulk import store_results
 from db.models import Alert, CohortSnapshot, ScoringRun, Task, TaskResult
 
 ALERTS_KEPT_PER_PATIENT_DAY = 2.0
@@ -127,12 +127,9 @@ def write_run(
                 reasons[column] = result.reason
             yield result
 
-    store_task_results(database, run_id, ranked_on_the_way())
-    store_alerts(database, run_id, _alerts(scored, recent, lists))
+    seal = store_results(database, run_id, ranked_on_the_way(), _alerts(scored, recent, lists))
     floors = {scorer: top.floors for scorer, top in lists.items()}
     now = datetime.now(UTC)
-    with database.read() as reading:
-        seal = reading.runs.seal_results(run_id)
     with database.write() as uow:
         own = floors.pop(run.scorer)
         published = uow.runs.publish(run_id, published_at=now, floors=own, other_floors=floors, results_seal=seal)

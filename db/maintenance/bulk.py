@@ -13,6 +13,7 @@ from typing import TypeVar
 from core.vocabulary import RunId
 from db.database import Database
 from db.models import Alert, TaskResult
+from db.queries.seals import ResultsSeal
 from db.repositories.runs import prepare_alerts, prepare_task_results
 from db.unit_of_work import UnitOfWork
 
@@ -67,14 +68,15 @@ def in_chunks(
     most: int,
     prepare: Callable[[list[T]], P],
     write: Callable[[UnitOfWork, P], None],
-) -> int:
-    """Write rows, consumed once, chunk by chunk, each in a transaction of its own; return how many.
+    meanwhile: Callable[[], object] = lambda: None,
+) -> None:
+    """Write rows, consumed once, chunk by chunk, each in a transaction of its own.
 
-    `prepare` makes of the rows of a chunk what `write` takes, before the lock is taken; the commit follows by itself.
+    `prepare` makes of the rows of a chunk what `write` takes, before the lock is taken; the commit follows by itself,
+    and after it `meanwhile`, in the pause.
     """
     remaining = iter(rows)
     pace, log = Pace(most, has_one_writer=database.has_one_writer), Log(database)
-    n_written = 0
     free_until = 0.0
     while chunk := list(islice(remaining, pace.size)):
         # Making the rows counts as the pause: others could write meanwhile.
@@ -84,39 +86,46 @@ def in_chunks(
             began = time.perf_counter()
             write(uow, prepared)
             uow.commit()
-        n_written += len(chunk)
         ended = time.perf_counter()
         free_until = ended + (ended - began)
         pace.learn(len(chunk), ended - began)
+        meanwhile()
         log.grew(ended - began)
     _wait(free_until)
-    return n_written
 
 
 def _wait(until: float) -> None:
     time.sleep(max(0.0, until - time.perf_counter()))
 
 
-def store_alerts(database: Database, run_id: RunId, alerts: Iterable[Alert]) -> int:
-    """Write the alerts of a running run; return their number."""
-    return in_chunks(
-        database,
-        alerts,
-        ALERTS_AT_ONCE,
-        lambda chunk: prepare_alerts(database.engine.dialect, run_id, chunk),
-        lambda uow, prepared: uow.runs.add_alerts(run_id, prepared),
-    )
+def store_results(database: Database, run_id: RunId, results: Iterable[TaskResult], alerts: Iterable[Alert]) -> str:
+    """Write the task results of a running run, then its alerts; return their seal.
 
+    What is stored is read back and hashed in the pauses that others have for writing.
+    """
+    seal = ResultsSeal(run_id)
 
-def store_task_results(database: Database, run_id: RunId, results: Iterable[TaskResult]) -> int:
-    """Write the task results of a running run; return their number."""
-    return in_chunks(
+    def hash_stored() -> None:
+        with database.read() as uow:
+            uow.runs.extend_seal(seal)
+
+    in_chunks(
         database,
         results,
         RESULTS_AT_ONCE,
         lambda chunk: prepare_task_results(run_id, chunk),
         lambda uow, prepared: uow.runs.add_task_results(run_id, prepared),
     )
+    hash_stored()
+    in_chunks(
+        database,
+        alerts,
+        ALERTS_AT_ONCE,
+        lambda chunk: prepare_alerts(database.engine.dialect, run_id, chunk),
+        lambda uow, prepared: uow.runs.add_alerts(run_id, prepared),
+        hash_stored,
+    )
+    return str(seal)
 
 
 def discard_abandoned(database: Database) -> int:

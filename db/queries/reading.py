@@ -5,6 +5,7 @@ whose values are given at each run: putting a statement together takes several t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import CursorResult, Delete, Executable, Select, Update, bindparam, insert, select
@@ -20,6 +21,8 @@ T = TypeVar("T")
 Query: TypeAlias = Select[*tuple[Any, ...]]
 ROWS_AT_ONCE = 500
 """Values in one IN list: well below what any database takes."""
+_INSERT_INTO = cache(insert)
+"""The statement for a table; a new one for each row would be looked up anew."""
 SEEN = "seen"
 """Option of a reader's connection: what has been looked up on it already."""
 
@@ -94,7 +97,7 @@ class Repository:
     def _insert(self, record: Record) -> Any:
         """Insert a record and return its number; the next audit row seals it."""
         values = stored_values(record)
-        key: Any = self._connection.execute(insert(record.__table__), values).inserted_primary_key
+        key: Any = self._connection.execute(_INSERT_INTO(record.__table__), values).inserted_primary_key
         mark_rows(self._connection, type(record), [values], key[0])
         return key[0]
 
@@ -103,7 +106,7 @@ class Repository:
         listed = list(records)
         if listed:
             model, rows = type(listed[0]), [stored_values(record) for record in listed]
-            self._connection.execute(insert(model.__table__), rows)
+            self._connection.execute(_INSERT_INTO(model.__table__), rows)
             mark_rows(self._connection, model, rows)
 
 

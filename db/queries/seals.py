@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from core.vocabulary import RunStatus
+from core.vocabulary import RunId, RunStatus
 from db.connection.engine import canonical_json
 from db.models import (
     Account,
@@ -65,6 +65,8 @@ class _Part:
     model: type[Record]
     owner: tuple[str, ...] = ("id",)
     without: frozenset[str] = frozenset()
+    in_a_row: bool = False
+    """The rows of a thing were written one after another, so their numbers are close."""
 
     @property
     def table(self) -> sa.Table:
@@ -75,13 +77,19 @@ class _Part:
         # Columns without a type: values come as the driver returns them, which takes a third of the time.
         return [sa.column(name) for name in self.table.columns.keys() if name not in self.without]  # noqa: SIM118
 
-    def rows(self, connection: Connection, key: Key | None = None) -> sa.CursorResult[*tuple[Any, ...]]:
-        """Return the rows of a thing, or of all things with their keys in front, by primary key."""
-        given = dict(zip(_KEY_NAMES, key or (), strict=False))
+    def rows(
+        self, connection: Connection, key: Key | None = None, first: int | None = None
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
+        """Return the rows of a thing, or of all things with their keys in front, by primary key.
+
+        Of a thing written in a row, `first` leaves out the rows below that number.
+        """
+        given = dict(zip(_KEY_NAMES, key or (), strict=False)) | ({_FIRST: first} if self.in_a_row else {})
         return connection.execute(_statement(self, of_one=key is not None), given)
 
 
 _KEY_NAMES = ("key_0", "key_1")
+_FIRST = "first"
 
 
 @cache
@@ -92,9 +100,15 @@ def _statement(part: _Part, *, of_one: bool) -> sa.Select[*tuple[Any, ...]]:
     values = [sa.bindparam(name, type_=sa.Integer()) for name in _KEY_NAMES]
     if of_one and part.owner == _BY_CASE:
         statement = statement.where(owners[0].in_(sa.select(StudyCase.id).where(StudyCase.study_id == values[0])))
+    elif of_one and part.in_a_row:
+        # By number, as they are to come: by the index of its owner, SQLite would sort a million rows each time.
+        lowest = sa.select(sa.func.min(order[0])).where(owners[0] == values[0]).select_from(sa.table(part.table.name))
+        first = sa.func.coalesce(sa.bindparam(_FIRST, type_=sa.BigInteger()), lowest.scalar_subquery())
+        statement = statement.where(sa.literal_column(f"+{part.owner[0]}") == values[0], order[0] >= first)
     elif of_one:
         statement = statement.where(*(owner == value for owner, value in zip(owners, values, strict=False)))
-    return statement.select_from(sa.table(part.table.name)).order_by(*order).execution_options(yield_per=_AT_ONCE)
+    statement = statement.select_from(sa.table(part.table.name)).order_by(*order)
+    return statement if of_one and not part.in_a_row else statement.execution_options(yield_per=_AT_ONCE)
 
 
 _SINGLE = {
@@ -116,8 +130,11 @@ _GROUPS = {
         *(_Part(model, _BY_CASE) for model in (CaseScore, ReferenceAnswer)),
     ),
     "run": (_Part(ScoringRun),),
-    RESULTS: (_Part(TaskResult, ("run_id",)), _Part(Alert, ("run_id",))),
-    "import": (_Part(CohortSnapshot), _Part(Instance, ("snapshot_id",)), _Part(Task, ("snapshot_id",))),
+    RESULTS: (_Part(TaskResult, ("run_id",)), _Part(Alert, ("run_id",), in_a_row=True)),
+    "import": (
+        _Part(CohortSnapshot),
+        *(_Part(model, ("snapshot_id",), in_a_row=True) for model in (Instance, Task)),
+    ),
     UNITS: (_Part(UnitScope, ("person_id",)),),
 }
 """Things that are many rows, or none."""
@@ -194,11 +211,33 @@ def seal_of(connection: Connection, kind: str, key: Key) -> str:
     """Return the seal of a thing as it is stored."""
     digest = hashlib.sha256()
     for part in (_SINGLE[kind],) if kind in _SINGLE else _GROUPS[kind]:
-        with part.rows(connection, key) as rows:
-            for row in rows:
-                digest.update(_bytes(row))
+        _hash(digest, part.rows(connection, key))
         digest.update(b";")
     return f"{_VERSION}:{digest.hexdigest()}"
+
+
+class ResultsSeal:
+    """The seal of a run's results, made while its alerts are written and all task results are stored."""
+
+    def __init__(self, run_id: RunId) -> None:
+        self._key = (run_id,)
+        self._digest = hashlib.sha256()
+        self._next: int | None = None  # number above all alerts that were hashed
+
+    def extend(self, connection: Connection) -> None:
+        """Hash the task results, if not done before, and the alerts stored since."""
+        results, alerts = _GROUPS[RESULTS]
+        if self._next is None:
+            self._next = 0
+            _hash(self._digest, results.rows(connection, self._key))
+            self._digest.update(b";")
+        last = _hash(self._digest, alerts.rows(connection, self._key, self._next or None))
+        self._next = self._next if last is None else last + 1
+
+    def __str__(self) -> str:
+        digest = self._digest.copy()
+        digest.update(b";")
+        return f"{_VERSION}:{digest.hexdigest()}"
 
 
 def kind_of(name: str) -> str:
@@ -238,11 +277,22 @@ def _name(kind: str, key: Sequence[int]) -> str:
     return f"{kind} {'.'.join(map(str, key))}"
 
 
+def _hash(digest: Any, rows: sa.CursorResult[*tuple[Any, ...]]) -> Any:
+    """Hash rows; return the number of the last one, or None without any."""
+    number = None
+    with rows:
+        for row in rows:
+            digest.update(_bytes(row))
+            number = row[0]
+    return number
+
+
 _PLAIN = frozenset({int, float, str, type(None)})
 
 
 def _bytes(row: Sequence[Any]) -> bytes:
-    return repr(tuple([value if type(value) in _PLAIN else _plain(value) for value in row])).encode()
+    values = tuple(row)
+    return repr(values if _PLAIN.issuperset(map(type, values)) else tuple(map(_plain, values))).encode()
 
 
 def _plain(value: Any) -> Any:

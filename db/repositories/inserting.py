@@ -21,16 +21,12 @@ def bind(dialect: sa.Dialect, table: sa.Table, rows: Sequence[Mapping[str, Any]]
         return Bound((), [])
     columns = [table.c[name] for name in rows[0]]
     processors = [_processor(column.type, dialect) for column in columns]
-    return Bound(
-        tuple(column.name for column in columns),
-        [
-            tuple(
-                value if process is None else process(value)
-                for process, value in zip(processors, row.values(), strict=True)
-            )
-            for row in rows
-        ],
-    )
+    # Column by column: value by value takes three times as long.
+    values = zip(*(row.values() for row in rows), strict=True)
+    made = [
+        column if process is None else map(process, column) for process, column in zip(processors, values, strict=True)
+    ]
+    return Bound(tuple(column.name for column in columns), list(zip(*made, strict=True)))
 
 
 def insert_many(connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -64,6 +60,6 @@ def insert_bound(connection: Connection, table: sa.Table, bound: Bound) -> None:
 
 
 def _processor(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Any:
-    """Return what makes a value ready for the driver, or None; the few words of an enumeration are looked up once."""
+    """Return what makes a value ready for the driver, or None; words of an enumeration, yes and no are made once."""
     process = kind.dialect_impl(dialect).bind_processor(dialect)
-    return cache(process) if process is not None and isinstance(kind, sa.Enum) else process
+    return cache(process) if process is not None and isinstance(kind, (sa.Enum, sa.Boolean)) else process

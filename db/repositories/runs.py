@@ -15,7 +15,7 @@ from db.cache import cached_of_run
 from db.models import Alert, Instance, RankedAlert, RunSensitivity, ScoringRun, Task, TaskPast, TaskResult, TaskSummary
 from db.models.types import CompressedVector, deflate
 from db.queries.reading import Repository, given, select_records, stored_values
-from db.queries.seals import RESULTS, mark, seal_of
+from db.queries.seals import RESULTS, ResultsSeal, mark
 from db.repositories.inserting import Bound, bind, insert_bound
 
 VectorName = Literal["score", "scaled_score", "soft_label", "support"]
@@ -98,9 +98,9 @@ class Runs(Repository):
     ) -> ScoringRun:
         """Show a run with all its results and alerts to readers, from the commit on.
 
-        Below its floor no scaled score was stored as an alert: of the first scorer, and of each further one. Without a
-        seal from `seal_results` the results are hashed in this transaction. Raise RefusedError if the run is not
-        running.
+        Below its floor no scaled score was stored as an alert: of the first scorer, and of each further one. Without
+        the seal from `db.maintenance.bulk.store_results` the results are hashed in this transaction. Raise
+        RefusedError if the run is not running.
         """
         counts = self._task_counts(run_id)
         run = self.get(run_id)
@@ -126,12 +126,12 @@ class Runs(Repository):
         if changed != 1:
             raise RefusedError(f"Scoring run {run_id} cannot be published: it is not being written any more.")
         mark(self._connection, "run", run_id)
-        mark(self._connection, RESULTS, run_id, seal=results_seal or self.seal_results(run_id))
+        mark(self._connection, RESULTS, run_id, seal=results_seal)
         return self.get(run_id)
 
-    def seal_results(self, run_id: RunId) -> str:
-        """Return the seal of the task results and alerts of a run: for a million alerts, best before publishing it."""
-        return seal_of(self._connection, RESULTS, (run_id,))
+    def extend_seal(self, seal: ResultsSeal) -> None:
+        """Hash what was stored of a run since the last time."""
+        seal.extend(self._connection)
 
     def abandon_unfinished(self) -> int:
         """Mark runs that are still "running" as abandoned, for the holder of the scoring lock; return how many."""

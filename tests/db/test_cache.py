@@ -41,10 +41,8 @@ def begun(site: StoredSite, n_alerts: int) -> int:
     with site.database.write() as uow:
         run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
         uow.commit()
-    bulk.store_task_results(site.database, run_id, [result(task.id) for task in site.tasks])
-    bulk.store_alerts(
-        site.database, run_id, [site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(n_alerts)]
-    )
+    alerts = [site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(n_alerts)]
+    bulk.store_results(site.database, run_id, [result(task.id) for task in site.tasks], alerts)
     return run_id
 
 
@@ -75,7 +73,7 @@ def test_an_unpublished_run_is_not_cached(site: StoredSite) -> None:
     run_id = begun(site, 1)
     with site.database.read() as uow:
         assert uow.alerts.ranks_at_budget(uow.runs.get(run_id), 2, include_cut_windows=True) == {}
-    bulk.store_alerts(site.database, run_id, [site.alert(1, 0, 2, Decision.OMISSION)])
+    bulk.store_results(site.database, run_id, [], [site.alert(1, 0, 2, Decision.OMISSION)])
     publish(site, run_id)
     with site.database.read() as uow:
         found = uow.alerts.ranks_at_budget(uow.runs.get(run_id), 2, include_cut_windows=True)

@@ -90,7 +90,7 @@ def test_a_full_disk_in_the_middle_of_a_run_leaves_the_published_one(begun: tupl
                     run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
                     uow.commit()
                 alerts = (site.alert(i % 12, 0, i + 1, Decision.OMISSION) for i in range(20_000))
-                bulk.store_alerts(database, run_id, alerts)
+                bulk.store_results(database, run_id, [], alerts)
 
         refused(write, DatabaseUnavailableError, "disk of the database is full")
         with database.read() as uow:

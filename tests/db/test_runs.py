@@ -175,8 +175,8 @@ def test_a_killed_scoring_job_is_swept_and_the_published_run_stays(site: StoredS
 def test_what_an_abandoned_run_left_behind_is_discarded_and_nothing_else(site: StoredSite) -> None:
     published = site.publish([site.alert(0, 0, 1, Decision.OMISSION)])
     run_id = start(site)
-    bulk.store_alerts(site.database, run_id, (site.alert(i % 12, 0, i + 1, Decision.OMISSION) for i in range(6_000)))
-    bulk.store_task_results(site.database, run_id, [result(task.id) for task in site.tasks])
+    alerts = (site.alert(i % 12, 0, i + 1, Decision.OMISSION) for i in range(6_000))
+    bulk.store_results(site.database, run_id, [result(task.id) for task in site.tasks], alerts)
     assert site.database.sweep() == 1
     assert bulk.discard_abandoned(site.database) == 6_000 + len(site.tasks)
     with site.database.read() as uow:
@@ -211,10 +211,17 @@ def test_between_chunks_the_lock_is_free_as_long_as_it_was_held_counting_the_tim
     monkeypatch.setattr(site.database, "shorten_log", lambda: moved.append(clock[0]))
     monkeypatch.setattr(bulk.time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(bulk.time, "sleep", sleep)
-    assert bulk.in_chunks(site.database, iter(range(7)), most, prepare, write) == 7
+    hashed: list[float] = []
+
+    def meanwhile() -> None:
+        hashed.append(clock[0])
+        clock[0] += 1
+
+    bulk.in_chunks(site.database, iter(range(7)), most, prepare, write, meanwhile)
+    assert hashed == [104.0, 110.0, 116.0], "after each commit"
     assert chunks == [[0, 1, 2], [3, 4, 5], [6]]
-    assert pauses == [0, 2, 2, 3]
-    assert moved == [110.0], "once after two chunks that held the lock for 3 s each"
+    assert pauses == [0, 1, 1, 2], "in the pause"
+    assert moved == [111.0], "once after two chunks that held the lock for 3 s each"
 
 
 def test_a_chunk_has_as_many_rows_as_the_lock_may_be_held_for() -> None:

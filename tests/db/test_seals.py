@@ -12,6 +12,7 @@ from core.vocabulary import Answer, CaseId, Decision, PersonId, Role, SignInSour
 from db import audit, schema
 from db.audit import LATER_SEALS, SEALS, AuditTrail
 from db.database import Database
+from db.maintenance import bulk
 from db.models import (
     Account,
     Adjudication,
@@ -119,6 +120,37 @@ def test_everything_that_was_saved_has_its_seal_on_every_database(database: Data
     former = {seals.kind_of(name) for row in rows for name in row.get(SEALS, {})}
     assert not former & seals.LATER, "a former version would miss them"
     assert {seals.kind_of(name) for row in rows for name in row.get(LATER_SEALS, {})} == seals.LATER
+
+
+def test_a_seal_made_while_alerts_are_written_is_that_of_the_whole(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = StoredSite(database, n_instances=12, n_tasks=2)
+    monkeypatch.setattr(bulk, "ALERTS_AT_ONCE", 4)
+    for _ in range(2):
+        with database.write() as uow:
+            run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
+            uow.commit()
+        scorers = (
+            {"scorer": "softhad", "n_past": 2, "n_past_positive": 1},
+            {"scorer": "pair", "n_past": 2, "n_past_positive": 0},
+        )
+        results = [TaskResult(task_id=task.id, score=[0.5], **scorer) for task in site.tasks for scorer in scorers]  # type: ignore[arg-type]
+        alerts = [site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(10)]
+        seal = bulk.store_results(database, run_id, results, alerts)
+        with database.write() as uow:
+            assert seals.seal_of(uow._connection, seals.RESULTS, (run_id,)) == seal
+            uow.runs.publish(run_id, published_at=EPOCH, floors={}, results_seal=seal)
+            uow.commit()
+    assert problem(database) == ""
+
+
+def test_rows_of_a_large_thing_are_read_in_their_order_and_not_sorted(sqlite_database: Database) -> None:
+    with sqlite_database.read() as uow:
+        for part in (part for parts in seals._GROUPS.values() for part in parts if part.in_a_row):
+            asked = str(seals._statement(part, of_one=True).compile(dialect=sqlite_database.engine.dialect))
+            plan = uow._connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}", (1, None, 1)).fetchall()
+            assert not any("B-TREE" in row[-1] for row in plan), part
 
 
 @pytest.mark.checklist("A3")

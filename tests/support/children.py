@@ -51,7 +51,7 @@ def score_for_ever(url: str) -> None:
             uow.commit()
         print(run_id, flush=True)
         alerts = (site.alert(i % len(site.instances), 0, i + 1, Decision.OMISSION) for i in range(10_000_000))
-        bulk.store_alerts(database, run_id, alerts)
+        bulk.store_results(database, run_id, [], alerts)
 
 
 def score(url: str, n_alerts: str) -> None:
@@ -63,10 +63,7 @@ def score(url: str, n_alerts: str) -> None:
             uow.commit()
         began = time.perf_counter()
         alerts = (site.alert(i % len(site.instances), 0, i + 1, Decision.OMISSION) for i in range(int(n_alerts)))
-        bulk.store_alerts(database, run_id, alerts)
-        # Before the transaction that publishes, as the program does: others wait for that one.
-        with database.read() as reading:
-            seal = reading.runs.seal_results(run_id)
+        seal = bulk.store_results(database, run_id, [], alerts)
         with database.write() as uow:
             floors = {Decision.OMISSION: 0.3}
             uow.runs.publish(run_id, published_at=site.clock(), floors=floors, results_seal=seal)
@@ -83,7 +80,7 @@ def publish_for_ever(url: str) -> None:
                 run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
                 uow.commit()
             alerts = (site.alert(i % len(site.instances), 0, i + 1, Decision.OMISSION) for i in range(200))
-            bulk.store_alerts(database, run_id, alerts)
+            bulk.store_results(database, run_id, [], alerts)
             with database.write() as uow:
                 uow.runs.publish(run_id, published_at=site.clock(), floors={Decision.OMISSION: 0.3})
                 uow.audit.append(site.clock(), "command line", "run published", f"run {run_id}", {})

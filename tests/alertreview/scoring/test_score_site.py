@@ -188,7 +188,7 @@ def test_a_run_that_fails_while_being_written_leaves_the_published_one_in_place(
     def broken(*_: object, **__: object) -> None:
         raise Stopped
 
-    monkeypatch.setattr(publish, "store_alerts", broken)
+    monkeypatch.setattr(publish, "store_results", broken)
     with pytest.raises(Stopped):
         score_site(settings, own_database, REQUEST)
     with own_database.read() as uow:

@@ -52,7 +52,7 @@ def test_the_account_can_do_its_work(account: Database) -> None:
         with account.write() as uow:
             run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
             uow.commit()
-        bulk.store_alerts(account, run_id, (site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(12)))
+        bulk.store_results(account, run_id, [], (site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(12)))
         with account.write() as uow:
             assert uow.runs.publish(run_id, published_at=site.clock(), floors={}).n_omissions == 12
             uow.commit()
