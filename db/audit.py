@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from core.errors import StoreError
+from core.errors import InvalidInputError, StoreError
 from db.connection.engine import canonical_json, take_turn_at_trail
 from db.models import Assignment, AuditEvent, Judgment, Study, StudyCase, StudyReader, Triage, TriageAct
 from db.queries.reading import Repository, given, make_records, select_records
@@ -175,8 +176,10 @@ class AuditTrail(Repository):
 
         An edited, inserted, removed or swapped row of the trail is found, and so is whatever `db.queries.seals` seals
         and is not as it was saved, and what `db.audit` derives from it. Heads printed earlier, or kept
-        somewhere, must still be among the hashes, or the tail was cut.
+        somewhere, must still be among the hashes, or the tail was cut. What cannot be a head raises InvalidInputError.
         """
+        if known_head is not None and not re.fullmatch(r"[0-9a-f]{64}", known_head := known_head.strip().lower()):
+            raise InvalidInputError(f"{known_head!r} is no head. Copy all 64 digits of one that was printed.")
         previous, expected = GENESIS, 0
         awaited = {**(kept or {}), **({known_head: "an earlier print"} if known_head else {})}
         awaited.pop(GENESIS, None)

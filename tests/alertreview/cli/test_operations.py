@@ -63,6 +63,11 @@ def test_the_trail_is_checked_against_a_head_and_written(
     code, _, err = run(capsys, "audit", "verify", "--head", "f" * 64, "--home", own_home)
     assert code == 2
     assert "was cut" in err
+    assert run(capsys, "audit", "verify", "--head", f" {head.upper()}", "--home", own_home)[0] == 0
+    for mistyped in ("", head[:-1], f"{head}0", f"{head[:-1]}g"):
+        code, _, err = run(capsys, "audit", "verify", "--head", mistyped, "--home", own_home)
+        assert code == 2
+        assert "is no head" in err
 
 
 def test_the_schema_goes_down_and_up(capsys: pytest.CaptureFixture[str], own_home: Path) -> None:
