@@ -76,6 +76,8 @@ def settle_orders(
     # Orders with a name never share a series with others.
     key = numbered(series[places], order[places])
     places, when, key = _one_stop(places, when, key, is_start, order)
+    as_often = _times_of_stops(key, when, is_start[places], order[places] != 0)
+    places, when, key = (np.repeat(each, as_often) for each in (places, when, key))
     partner = stops_of(key, when, is_start[places])
     begins = is_start[places] & (partner >= 0)
     length = np.where(begins, when[np.maximum(partner, 0)] - when, _DAY)
@@ -126,6 +128,25 @@ def _one_stop(
     doubled = stops & keep & pd.Series(np.where(stops & keep, key, -1 - np.arange(len(key)))).duplicated().to_numpy()
     keep &= ~doubled
     return places[keep], when[keep], key[keep]
+
+
+def _times_of_stops(key: IntArray, when: IntArray, is_start: BoolArray, is_named: BoolArray) -> IntArray:
+    """Return how many starts each row ends, at least 1.
+
+    A stop ends whatever was begun under the name of its order since the stop before, if the order has fewer stops than
+    starts: its dose was changed, or its name stands for several orders that end in one minute.
+    """
+    out = np.ones(len(key), dtype=np.int64)
+    n_starts, n_stops = (np.bincount(key[of], minlength=int(key.max(initial=-1)) + 1) for of in (is_start, ~is_start))
+    rows = np.flatnonzero(is_named & ((n_stops > 0) & (n_stops < n_starts))[key])
+    if not len(rows):
+        return out
+    rows = rows[np.lexsort([~is_start[rows], when[rows], key[rows]])]
+    stops, begun = np.flatnonzero(~is_start[rows]), np.append(0, np.cumsum(is_start[rows]))
+    before_key = begun[np.searchsorted(key[rows], key[rows[stops]])]
+    before_stop = np.append(0, begun[stops[:-1]])
+    out[rows[stops]] = np.maximum(begun[stops] - np.maximum(before_key, before_stop), 1)
+    return out
 
 
 def _is_turned(places: IntArray, time: IntArray, when: IntArray, partner: IntArray) -> BoolArray:

@@ -456,7 +456,7 @@ class _Reader:
             end = start + lasts
         instruction = next(iter(instructions), {})
         amount = dose(part(first(instruction, "doseAndRate"), "doseQuantity"))
-        code, order = self._named(f"MEDICATION//ORDER//{drug}", drug), _order(resource, subject, drug, start, end)
+        code, order = self._named(f"MEDICATION//ORDER//{drug}", drug), _order(resource, start, subject, drug, end)
         yield Row(subject, start, code, order=order, end=end, dose=amount, route=_name(instruction, "route"))
         if end is not None:
             yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug), order=order)
@@ -469,7 +469,7 @@ class _Reader:
         drug, given = self._drug(resource), part(resource, "dosage")
         start, end = self._effective(resource)
         code = self._named(f"MEDICATION//GIVEN//{drug}//{_name(given, 'method')}", drug)
-        order = _order(resource, subject, drug, start, end)
+        order = _order(resource, start, subject, drug, end)
         yield Row(
             subject, start, code, order=order, end=end, dose=dose(part(given, "dose")), route=_name(given, "route")
         )
@@ -716,9 +716,9 @@ def _refusing(place: Place) -> Iterator[None]:
         raise SourceError(f"{place.file}: {unit} {place.line:,}: {error}. {_ADVICE}") from None
 
 
-def _order(resource: JsonObject, *said: object) -> str:
-    """Return the identity of a drug order, which its beginning and its end share: its id, or what it says."""
-    return "/".join(map(str, (resource["resourceType"], name_in(resource) or said)))
+def _order(resource: JsonObject, start: datetime | None, *said: object) -> str:
+    """Return the identity of a drug order, which its beginning and its end share: its id and time, or what it says."""
+    return "/".join(map(str, (resource["resourceType"], *((name, start) if (name := name_in(resource)) else said))))
 
 
 def _status(resource: JsonObject) -> str:

@@ -1,12 +1,16 @@
 """Drugs are on when the source's own intervals say so, in every format; a plain pandas road counts the same."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
+from alertreview.files import preset_paths
 from alertreview.records.importing import build_cohort
+from tests.support.fhir_records import order
 from tests.support.lying_records import FORMATS, Act, hospital, write
 
 
@@ -124,6 +128,73 @@ def test_orders_with_an_identity_keep_apart_what_rows_without_one_mix(tmp_path):
     cohort, _ = build_cohort(path, format="csv", min_positive=1)
     days = cohort.instances["day_of_stay"].to_numpy()
     assert {days[row] for row, _ in on_now(cohort)} == {2, 3, 4}
+
+
+REUSED = [
+    # Changed twice under one name, begun again under it, and begun once more before the discharge.
+    *(("A1", "start", 12), ("A1", "start", 16), ("A1", "stop", 40), ("A1", "start", 60), ("A1", "stop", 84)),
+    # Two orders of one name that end in one minute.
+    *(("B1", "start", 12), ("B1", "start", 60), ("B1", "stop", 84), ("B1", "stop", 84)),
+]
+
+
+@pytest.mark.parametrize("source_format", ["csv", "meds"])
+@pytest.mark.parametrize(("name", "days"), [("A1", {2, 4}), ("B1", {2, 3, 4})])
+def test_a_stop_ends_all_that_was_begun_under_the_name_of_its_order(tmp_path, source_format, name, days):
+    acts = [act for act in hospital() if act.what not in ("start", "stop")]
+    named = [
+        (what, str(pd.Timestamp("2026-01-01") + pd.Timedelta(hours=hours))) for of, what, hours in REUSED if of == name
+    ]
+    acts += [Act(0, time[:16], what, "Heparin") for what, time in named]
+    path = write(acts, source_format, tmp_path)
+    if source_format == "csv":
+        table = pd.read_csv(path, dtype="str", keep_default_na=False)
+        table.assign(order_id=np.where(table["code"].str.contains("HEPARIN", case=False), name, "")).to_csv(
+            path, index=False
+        )
+    else:
+        table = pd.read_parquet(path / "data" / "0.parquet")
+        table.assign(order_id=name).to_parquet(path / "data" / "0.parquet", index=False)
+    content = yaml.safe_load(preset_paths()["csv" if source_format == "csv" else "mimic-iv-meds"].read_text())
+    content |= {"calendar_is_shifted": False} | ({} if source_format == "csv" else {"columns": {"order": "order_id"}})
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(content))
+    cohort, _ = build_cohort(path, format=source_format, mapping=tmp_path / "own.yaml", min_positive=1)
+    assert {cohort.instances["day_of_stay"].iloc[row] for row, _ in on_now(cohort)} == days
+
+
+@pytest.mark.parametrize("source_format", ["fhir", "meds"])
+def test_rows_with_an_end_are_orders_of_their_own_whatever_they_are_called(tmp_path, source_format):
+    """One name for a long order and for a short one within it, and for one that ends with the long one."""
+    acts = [act for act in hospital() if act.what not in ("start", "stop")]
+    day = pd.Timestamp("2026-01-01")
+    times = [(day + pd.Timedelta(hours=a), day + pd.Timedelta(hours=b)) for a, b in ((12, 84), (16, 40), (60, 84))]
+    path = write(acts, source_format, tmp_path / "source")
+    mapping = source_format
+    if source_format == "fhir":
+        with (path / "MedicationRequest.000.ndjson").open("w") as file:
+            for start, end in times:
+                period = {"start": f"{start.isoformat()}Z", "end": f"{end.isoformat()}Z"}
+                bounds = [{"timing": {"repeat": {"boundsPeriod": period}}}]
+                file.write(json.dumps(order(period["start"], "P000", id="1", dosageInstruction=bounds)) + "\n")
+    else:
+        table = pd.read_parquet(path / "data" / "0.parquet")
+        rows = pd.DataFrame({"subject_id": 0, "time": [each for each, _ in times], "code": "DRUG//Aspirin"})
+        rows = pd.concat([table, rows.assign(order_id="1", end=[each for _, each in times])], ignore_index=True)
+        rows.to_parquet(path / "data" / "0.parquet", index=False)
+        content = yaml.safe_load(preset_paths()["mimic-iv-meds"].read_text())
+        rules = [
+            {"code": r"DRUG//(?P<item>.+)//END", "kind": "MEDICATION_STOP"},
+            {"code": r"DRUG//(?P<item>.+)", "kind": "MEDICATION_ORDER"},
+        ]
+        content |= {
+            "calendar_is_shifted": False,
+            "columns": {"order": "order_id", "end": "end"},
+            "rules": rules + content["rules"],
+        }
+        mapping = tmp_path / "own.yaml"
+        mapping.write_text(yaml.safe_dump(content))
+    cohort, _ = build_cohort(path, format=source_format, mapping=mapping, min_positive=1)
+    assert {cohort.instances["day_of_stay"].iloc[row] for row, _ in on_now(cohort)} == {2, 3, 4}
 
 
 @pytest.mark.real_data

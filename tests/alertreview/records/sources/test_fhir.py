@@ -353,7 +353,8 @@ def test_periods_of_orders_and_administrations_are_intervals_with_dose_and_route
     period = {"start": "2026-01-01T10:00:00Z", "end": "2026-01-01T12:00:00Z"}
     given = {"resourceType": "MedicationAdministration", "status": "completed", "effectivePeriod": period}
     found, _ = rows(tmp_path, patient(), order(id="o1", dosageInstruction=[instruction]), order(None, id="a1", **given))
-    assert list(found["order"][2:]) == ["MedicationRequest/o1"] * 2 + ["MedicationAdministration/a1"] * 2
+    said = ["MedicationRequest/o1/2026-01-01 09:00:00", "MedicationAdministration/a1/2026-01-01 10:00:00"]
+    assert list(found["order"][2:]) == list(np.repeat(said, 2))
     told = found[2:][["code", "time", "end", "dose", "route"]].astype("object").to_numpy().tolist()
     start, end = pd.Timestamp("2026-01-01 09:00"), pd.Timestamp("2026-01-03 09:00")
     begun, stopped = pd.Timestamp("2026-01-01 10:00"), pd.Timestamp("2026-01-01 12:00")
