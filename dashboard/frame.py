@@ -51,6 +51,13 @@ line-height:1.2}[data-testid=stMetricLabel],[data-testid=stMetricLabel] *{white-
 .stApp,[data-testid=stAppViewContainer],[data-testid=stMain]{position:static!important;overflow:visible!important;
 height:auto!important}.stMainBlockContainer{zoom:.75}[data-testid=stTextArea]{display:none}
 [data-testid=stElementContainer]:has([data-testid=stPlotlyChart]){zoom:1.3333}
+[data-testid=stElementContainer]:has([data-testid=stPlotlyChart]),[data-testid=stFullScreenFrame],
+[data-testid=stPlotlyChart],.js-plotly-plot,.plot-container{height:auto!important}
+[class*=st-key-header]{flex-wrap:nowrap!important}
+[class*=st-key-header]>:first-child{flex:1 1 0!important;width:auto!important;min-width:0!important}
+[class*=st-key-header]>:last-child{flex:none!important;width:auto!important}
+[class*=st-key-header] :is([data-testid=stElementContainer]:has([data-testid=stSelectbox]),[data-testid=stPopover]),
+[class*=st-key-header] [data-testid=stLayoutWrapper]:has([data-testid=stPopover]){display:none}
 [data-testid=stLayoutWrapper]:has(>[data-testid=stVerticalBlock]>[data-testid=stElementContainer]:first-child strong),
 [data-testid=stPlotlyChart],[data-testid=stDataFrame],table{break-inside:avoid}
 [data-testid=stColumn]:has(.st-key-neighbours-card,.st-key-reasons),

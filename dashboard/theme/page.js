@@ -116,7 +116,9 @@
   const PAPER = 660;
   const figures = () => document.querySelectorAll("[data-testid=stPlotlyChart] .js-plotly-plot");
   addEventListener("beforeprint", () => figures().forEach(figure => {
-    figure.style.zoom = Math.min(1, PAPER / figure.querySelector(".main-svg").clientWidth);
+    // Square and tall, this one would leave no room for the other curve on the first page.
+    const most = figure.closest("[class*=st-key-roc-]") ? 0.76 : 1;
+    figure.style.zoom = Math.min(most, PAPER / figure.querySelector(".main-svg").clientWidth);
   }));
   addEventListener("afterprint", () => figures().forEach(figure => { figure.style.zoom = ""; }));
   document.addEventListener("click", async ({ target }) => {

@@ -64,15 +64,18 @@ def page() -> None:
         _head(report, {key: texts.study_name(one) for key, one in studies.items()}, app.site.simulated)
     if report.is_open_panel:
         cards.open_panel_limit()
-    if person is not None and app.review.is_blinded(slug, person.person_id):
-        _blinded(report, person, app.review.queue(slug, person.person_id).n_left)
-    elif report.headline:
-        st.markdown(" ".join(texts.bold_only(sentence) for sentence in report.headline))
-    warnings = [warning for warning in report.warnings if warning != OPEN_PANEL_LIMIT]
-    if warnings:
+    # Beside each other, so that tiles and curves fit on the screen below.
+    left, right = st.columns([7, 5])
+    with left:
+        if person is not None and app.review.is_blinded(slug, person.person_id):
+            _blinded(report, person, app.review.queue(slug, person.person_id).n_left)
+        elif report.headline:
+            st.markdown(" ".join(texts.bold_only(sentence) for sentence in report.headline))
+        result = _chosen_result(report)
+    with right:
+        warnings = [warning for warning in report.warnings if warning != OPEN_PANEL_LIMIT]
         lines = [f":small[:material/info: {cards.muted(texts.bold_only(warning))}]" for warning in warnings]
         st.markdown("  \n".join(lines))
-    result = _chosen_result(report)
     _tiles(report, result)
     if not report.hidden:
         _curves(report, result)
@@ -171,7 +174,11 @@ def _chosen_result(report: StudyReport) -> ResultSet:
         return report.primary
     titles = {result.key: result.title for result in report.results}
     key = st.selectbox(
-        "Labels", list(titles), key=f"rp_labels_{report.slug}", format_func=lambda key: texts.shorten(titles[key], 120)
+        "Labels",
+        list(titles),
+        key=f"rp_labels_{report.slug}",
+        format_func=lambda key: texts.shorten(titles[key], 120),
+        label_visibility="collapsed",
     )
     return report.result(key) or report.primary
 

@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 
 import pytest
 from PIL import Image, ImageStat
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.layout_shift import GOOD, Shift, cumulative, shifts_so_far, watch_shifts
 from tests.browser.page_checks import FITS
@@ -230,6 +230,12 @@ def test_a_dark_page_is_printed_on_white(visit: OpenVisit) -> None:
         page.emulate_media(media="screen")
 
 
+def bottom_of_curves(page: Page) -> float:
+    """Where the lower of the report's two curves ends, on the screen or on paper."""
+    boxes = [page.locator(f"[class*=st-key-{name}-]").first.bounding_box() for name in ("roc", "alert-rate")]
+    return max(box["y"] + box["height"] for box in boxes if box is not None)
+
+
 def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit) -> None:
     opened = visit(width=1440)
     boxes = "() => [...document.querySelectorAll('.main-svg:first-child')].map(e => e.getBoundingClientRect().toJSON())"
@@ -238,6 +244,8 @@ def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit) -> None:
         page = opened.go(path)
         heights = [round(box["height"]) for box in page.evaluate(boxes)]
         assert heights, path
+        if path.startswith("reports"):
+            assert bottom_of_curves(page) <= 900, "tiles and curves fit on one screen"
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert all(box["width"] <= 661 for box in page.evaluate(boxes)), f"{path}: wider than the paper"
         assert min(page.evaluate(zooms)) > 0.75, f"{path}: its words are too small to read"
@@ -253,6 +261,11 @@ def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit) -> None:
         squeezed = f"{path}: names of labs and drugs would overlap"
         assert [round(box["height"]) for box in page.evaluate(boxes)] == pytest.approx(heights, abs=1), squeezed
         assert page.locator("button:visible").count() == 0, path
+        if path.startswith("reports"):
+            page.evaluate("dispatchEvent(new Event('beforeprint'))")
+            assert bottom_of_curves(page) <= 1040, "a quarter of the first page would stay empty"
+            assert page.get_by_text("Simulated data").first.bounding_box()["width"] > 60  # type: ignore[index]
+            page.evaluate("dispatchEvent(new Event('afterprint'))")
         page.emulate_media(media="screen")
         page.set_viewport_size({"width": 1440, "height": 800})
         opened.settle()
