@@ -175,7 +175,7 @@ def _alert_row(record: ListedAlert, zone: ZoneInfo, said: Mapping[str, str] | No
 
 
 def headline(task_name: str, words: KindWords, decision: Decision) -> str:
-    """Say it as in a list.
+    """Say it without a verb: whether "Platelets" is one thing or many, nothing tells.
 
     Examples
     --------
@@ -184,18 +184,6 @@ def headline(task_name: str, words: KindWords, decision: Decision) -> str:
     'Troponin I not ordered'
     """
     return f"{task_name} {'not ' if decision is Decision.OMISSION else ''}{words.done}"
-
-
-def sentence(task_name: str, words: KindWords, decision: Decision) -> str:
-    """Say it in the past tense, as a reader is asked about it.
-
-    Examples
-    --------
-    >>> from core.kinds import Kind
-    >>> sentence("Heparin", Kind.MEDICATION.words, Decision.COMMISSION)
-    'Heparin was given'
-    """
-    return f"{task_name} was {'not ' if decision is Decision.OMISSION else ''}{words.done}"
 
 
 def line_words(members: Sequence[AlertRow], grouping: Grouping) -> str:

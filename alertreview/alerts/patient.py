@@ -298,7 +298,7 @@ class SnapshotViews:
         if len(later):
             # A panel has no value of its own.
             value = events.value[later[0]] if len(keys) == 1 else np.nan
-            sentences = [self._first_decision(events, later[0], snapshot_at, f"{task['name']} was {done}", value)]
+            sentences = [self._first_decision(events, later[0], snapshot_at, f"{task['name']} {done}", value)]
             if events.time[later[0]] >= snapshot_at + WINDOW:
                 window = float(self._instance(row_index)["window_hours"])
                 sentences.append(f"Nothing within the {hours_text(window)} in question.")
@@ -306,7 +306,7 @@ class SnapshotViews:
             whole = [horizon, *(time for times in ends.values() for time in times)]
             until = max(min(*whole, self._seen_until(row_index, events)), snapshot_at)
             end = "" if until in whole else ", where the patient's records end"
-            sentences = [f"{task['name']} was not {done} in the {_hours(until - snapshot_at)} after {start}{end}."]
+            sentences = [f"{task['name']} not {done} in the {_hours(until - snapshot_at)} after {start}{end}."]
         sentences += [
             f"{word} {_hours(time - snapshot_at)} after {start}." for word, times in ends.items() for time in times
         ]

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alertreview.alerts.lines import sentence
+from alertreview.alerts.lines import headline
 from alertreview.alerts.models import CaseView
 from alertreview.alerts.patient import OpenPatientViews
 from alertreview.review.rules import check_comment, no_case, require_offered
@@ -44,7 +44,7 @@ class AdjudicationCase:
     task_name: str
     kind: Kind
     decision: Decision
-    decision_words: str  # in past tense: "Troponin I was not ordered"
+    decision_words: str  # "Troponin I not ordered"
     sex: str
     age_years: float | None
     unit: str
@@ -97,7 +97,7 @@ class AdjudicationService(Service):
             task_name=row.task_name,
             kind=row.kind,
             decision=row.decision,
-            decision_words=sentence(row.task_name, row.words, row.decision),
+            decision_words=headline(row.task_name, row.words, row.decision),
             sex=row.sex,
             age_years=row.age_years,
             unit=row.unit,

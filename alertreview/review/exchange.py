@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from alertreview.alerts.lines import sentence
+from alertreview.alerts.lines import headline
 from alertreview.alerts.models import CaseView
 from alertreview.alerts.patient import OpenPatientViews
 from alertreview.review.judging import OutsideVote, record_votes
@@ -87,7 +87,7 @@ class VoteExchange(Service):
 
     def _case(self, number: int, row: BlindedRow) -> ToolCase:
         patient = self._open_patient_views(row.snapshot_hash).case(row.row_index, row.task_key)
-        question = sentence(row.task_name, row.words, row.decision)
+        question = headline(row.task_name, row.words, row.decision)
         return ToolCase(row.case_id, f"C{number:03}", question, "\n".join(_lines(row, patient)))
 
     def _note(self, slug: str, actor: str, action: str, details: dict[str, object]) -> None:

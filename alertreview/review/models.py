@@ -44,7 +44,7 @@ class BlindedCase:
     task_name: str
     kind: Kind
     decision: Decision
-    decision_words: str  # in past tense: "Troponin I was not ordered"
+    decision_words: str  # "Troponin I not ordered"
     sex: str
     age_years: float | None
     unit: str

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from zoneinfo import ZoneInfo
 
-from alertreview.alerts.lines import sentence
+from alertreview.alerts.lines import headline
 from alertreview.alerts.patient import PatientViews
 from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView
 from alertreview.studies.models import JUDGED
@@ -165,7 +165,7 @@ def blinded_case(
         task_name=row.task_name,
         kind=row.kind,
         decision=row.decision,
-        decision_words=sentence(row.task_name, row.words, row.decision),
+        decision_words=headline(row.task_name, row.words, row.decision),
         sex=row.sex,
         age_years=row.age_years,
         unit=row.unit,
@@ -187,7 +187,7 @@ def own_row(reading: Reading, case: BlindedRow, judgment: Judgment) -> JudgmentR
         study_slug=reading.terms.slug,
         case_id=case.case_id,
         case_label=reading.label(case.case_id),
-        decision_words=sentence(case.task_name, case.words, case.decision),
+        decision_words=headline(case.task_name, case.words, case.decision),
         answer=judgment.answer,
         certainty=judgment.certainty,
         comment=judgment.comment,

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from alertreview.alerts.alert_lists import AlertLists
-from alertreview.alerts.lines import line_words
+from alertreview.alerts.lines import headline, line_words
 from alertreview.alerts.models import AlertRow, WorklistFilters, WorklistLine
 from alertreview.alerts.triage_models import Grouping, ListOrder
 from alertreview.application import Application
 from core.errors import InvalidInputError, NotFoundError
-from core.kinds import Kind
+from core.kinds import ACT_WORDS, Kind
 from core.vocabulary import Decision
 
 ALL = WorklistFilters(alerts_per_patient_day=float("inf"), include_cut_windows=True)
@@ -35,6 +35,16 @@ def all_lines(application: Application, filters: WorklistFilters, limit: int) ->
             return lines
         assert len(page.lines) == limit
         after = page.next_cursor
+
+
+@pytest.mark.parametrize("decision", Decision)
+@pytest.mark.parametrize("name", ["Platelets", "Triglycerides", "Potassium", "Blood cultures", "LABEL falls"])
+def test_no_verb_depends_on_whether_a_name_is_one_thing_or_many(name: str, decision: Decision) -> None:
+    negation = "not " if decision is Decision.OMISSION else ""
+    for kind in Kind:
+        for done in ("", *(word for event in kind.events for word in ACT_WORDS.get(event, ()))):
+            words = kind.worded(done)
+            assert headline(name, words, decision) == f"{name} {negation}{words.done}"
 
 
 @pytest.mark.parametrize("order", list(ListOrder))

@@ -90,7 +90,7 @@ def test_a_panel_is_shown_with_the_orders_and_values_of_its_members(site: Applic
         assert bool(timeline.orders_in_window) == decided[row]
         assert (views.hours_to_decision(row, PANEL_KEY) is not None) == decided[row]
         if decided[row]:
-            assert views.record_after(row, PANEL_KEY)[0].startswith("Basic metabolic panel was measured")
+            assert views.record_after(row, PANEL_KEY)[0].startswith("Basic metabolic panel measured")
         values = views.case(row, PANEL_KEY).last_values
         measured = {value.name for value in values if value.value is not None}
         # The panel has no value of its own; it stands in the list only where no member was measured.

@@ -238,7 +238,7 @@ class FakeAdjudication(Service):
         )
         line = case_view("Troponin I", Decision.OMISSION, case_id, hostile=self.app.hostile)
         return AdjudicationCase(
-            slug, case_id, case_id, "Troponin I", Kind.LAB_ORDER, Decision.OMISSION, "Troponin I was not ordered",
+            slug, case_id, case_id, "Troponin I", Kind.LAB_ORDER, Decision.OMISSION, "Troponin I not ordered",
             "F", 71.0, "Medical ICU", 4, votes, line, 0, None, "",
         )  # fmt: skip
 

@@ -170,7 +170,7 @@ class FakeWorklist(Service):
                 ),
                 "Without “Troponin I above 0.04 ng/mL” it would not have been expected, by these findings alone.",
             ),
-            record_after=(f"{row.task_name} was {given} 41 h later, on 29 Nov at 01:10.", f"Not {given} within 24 h."),
+            record_after=(f"{row.task_name} {given} 41 h later, on 29 Nov at 01:10.", f"Not {given} within 24 h."),
             surprise=12.4,
             lowest_scaled_score=self.page(filters, limit=1).lowest_scores.get(row.decision) if filters else None,
             previous_alert_id=order[place - 1] if place else None,
