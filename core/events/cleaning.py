@@ -28,7 +28,7 @@ HashArray = npt.NDArray[np.uint64]
 _MULTIPLIERS = tuple(map(np.uint64, (0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
 _SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
 """ "splitmix64": its finish mixes well, and a compiler makes a few instructions of it."""
-_COLUMNS = ("subject", "time", "code", "value", "text", "unit", "known_at", "stay", "order")
+_COLUMNS = ("subject", "time", "code", "value", "text", "unit", "known_at", "stay", "order", "dose", "route")
 _N_PARTS = 64
 _KEPT = 4_000_000
 """Hashes kept in memory before they go to the spill."""
@@ -317,6 +317,7 @@ class Settling:
             mine["order"].to_numpy(),
             mine["hash"].to_numpy().view(np.int64),
             among(kind, self._mapping.day_level) | self._is_ordered_once[item],
+            self._mapping.timezone,
         )
 
     def _find_ordered_once(self, spill: Spill, n_parts: int) -> None:

@@ -57,6 +57,12 @@ _DONE = """
 """
 DONE_WORDS = tuple(word.strip() for word in _DONE.split(";"))
 """Statuses of what was ordered or done, whatever became of it later."""
+_HELD = frozenset(
+    """
+    hold,held,on hold,dose held,hold dose,suspended,paused,pausiert,sistiert,suspendu,en pause,sospeso,suspendido
+    """.strip().split(",")
+)
+"""Statuses of an order that goes on later, and of a dose that was not given."""
 
 
 def normalise(text: str, *, keep_case: bool = False) -> str:
@@ -393,7 +399,16 @@ class SiteMapping(_Strict):
 
     def is_known_status(self, text: str) -> bool:
         """Return whether a status says what became of an order or act, or nothing."""
-        return stands_for_nothing(tidy(text)) or _status_key(text) in self._done_keys or self.says_not_done(text)
+        return (
+            stands_for_nothing(tidy(text))
+            or _status_key(text) in self._done_keys
+            or self.says_held(text)
+            or self.says_not_done(text)
+        )
+
+    def says_held(self, text: str) -> bool:
+        """Return whether a status or text begins with a word for what waits, as "On hold: surgery" does."""
+        return bool({_status_key(text), _status_key(_CLAUSE.split(tidy(text), maxsplit=1)[0])} & _HELD)
 
     @cached_property
     def _done_keys(self) -> frozenset[str]:

@@ -60,13 +60,14 @@ def settle_orders(
     order: IntArray,
     row: IntArray,
     ends_at_once: BoolArray,
+    zone: str = "UTC",
 ) -> Orders:
     """Settle which rows are orders and which the same again.
 
     Where rows name their order, equal rows are one. Where they do not, equal stops are as many as there are orders to
     end, and equal starts as many as there are stops that need them; a source that repeats every row says so once.
     `order` is 0 where the source tells none; `row` is equal for rows that are equal in the source; `ends_at_once` marks
-    what a stop in the minute of the start does not call off.
+    what a stop in the minute of the start does not call off. Times are those of a zone.
     """
     kept = np.flatnonzero(first_of_each(row))
     named = kept[order[kept] != 0]
@@ -85,6 +86,7 @@ def settle_orders(
     short = begins & (when // _MINUTE == (when + length) // _MINUTE) & (when % _DAY != 0) & ~ends_at_once[places]
     turned = begins & _is_turned(places, time, when, partner)
     short &= ~turned
+    short[short] = ~_is_repeated(when[short], zone)
     gone = short.copy()
     gone[partner[short]] = True
     n_orders, n_open = int((is_start[places] & ~gone).sum()), int((is_start[places] & (partner < 0)).sum())
@@ -154,6 +156,16 @@ def _is_turned(places: IntArray, time: IntArray, when: IntArray, partner: IntArr
     stop = time[places[np.maximum(partner, 0)]]
     moved = (partner >= 0) & (stop != when[np.maximum(partner, 0)])
     return np.asarray(moved & ~_is_day_of(stop, time[places]), dtype=bool)
+
+
+def _is_repeated(time: IntArray, zone: str) -> BoolArray:
+    """Mark times of an hour that clocks repeat in autumn: two of them in one minute may be an hour apart."""
+    times = pd.DatetimeIndex(time.astype("datetime64[s]"))
+    first, second = (
+        times.tz_localize(zone, ambiguous=np.full(len(times), is_summer), nonexistent="shift_forward")
+        for is_summer in (True, False)
+    )
+    return np.asarray(first != second, dtype=bool)
 
 
 def _is_day_of(date: IntArray, time: IntArray) -> BoolArray:

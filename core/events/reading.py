@@ -76,7 +76,7 @@ class StreamBuilder:
         self._n_respelled_codes = 0
         self._not_done: Counter[int] = Counter()
         self._unknown_statuses: Counter[str] = Counter()
-        self._n_known_late = self._n_known = 0
+        self._n_known_late = self._n_known = self._n_held = 0
         self._n_dates = np.zeros(len(EventKind), dtype=np.int64)
         self._n_timed: Counter[tuple[str, EventKind]] = Counter()
         self._n_midnight: Counter[tuple[str, EventKind]] = Counter()
@@ -123,7 +123,7 @@ class StreamBuilder:
         keep = kinds >= 0
         timeless = keep & chunk["time"].isna().to_numpy() & (kinds != EventKind.SEX.number)
         if "status" in chunk:
-            called_off = keep & self._is_not_done(chunk["status"], keep, kinds == EventKind.ADMINISTRATION.number)
+            called_off = keep & self._is_not_done(chunk["status"], np.where(keep, kinds, -1))
             self._not_done.update(ids[called_off].tolist())
             keep &= ~called_off
         if timeless.any():
@@ -184,22 +184,22 @@ class StreamBuilder:
         self._n_respelled_codes += int(np.append(changed, False)[places].sum())
         return _joined(new, places)
 
-    def _is_not_done(
-        self, column: pd.Series, keep: npt.NDArray[np.bool_], is_dose: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
-        """Mark the statuses of what was never done; count the unknown ones of the rows to keep.
+    def _is_not_done(self, column: pd.Series, kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+        """Mark the statuses of what was never done; of known kinds count the unknown ones and the orders on hold.
 
-        A dose whose status is an event word that does not count, such as "held", was not given.
+        A dose on hold, or whose status is an event word that does not count, was not given.
         """
         texts, places = different_texts(column)
         means = [self._mapping.word_meanings.get(normalise(text)) for text in texts]
-        counts = np.bincount(places[keep & (places >= 0)], minlength=len(texts))
+        counts = np.bincount(places[(kinds >= 0) & (places >= 0)], minlength=len(texts))
         for text, meaning, n in zip(texts, means, counts.tolist(), strict=True):
             if n and not meaning and not self._mapping.is_known_status(text):
                 self._unknown_statuses[tidy(text)] += n
         says = np.array([*map(self._mapping.says_not_done, texts), False], dtype=bool)
-        no_dose = np.array([*(meaning == "does_not_count" for meaning in means), False], dtype=bool)
-        return np.asarray(says[places] | (is_dose & no_dose[places]), dtype=bool)
+        held = np.array([*map(self._mapping.says_held, texts), False], dtype=bool)
+        no_dose = held | np.array([*(meaning == "does_not_count" for meaning in means), False], dtype=bool)
+        self._n_held += int((held[places] & (kinds == EventKind.MEDICATION_ORDER.number)).sum())
+        return np.asarray(says[places] | ((kinds == EventKind.ADMINISTRATION.number) & no_dose[places]), dtype=bool)
 
     def _place(self, number: int) -> str:
         """Say where a row stands."""
@@ -329,13 +329,6 @@ class StreamBuilder:
 
     def _doubts(self, settling: Settling, n_events: int) -> list[Finding]:
         rounded = self._book.rounded()
-        respelled = (
-            ("identifiers", self._subjects.n_respelled),
-            ("codes", self._n_respelled_codes),
-            ("names", self._book.n_joined),
-            ("units", settling.n_respelled_units),
-            ("numbers with a decimal comma", settling.n_commas),
-        )
         return [
             *(
                 Finding(
@@ -363,12 +356,7 @@ class StreamBuilder:
             self._dated_files(),
             self._some_dates(),
             Finding("future_events", settling.n_future, n_events),
-            Finding(
-                "respelled",
-                sum(n for _, n in respelled),
-                self._n_rows,
-                tuple(f"{what} in {n:,} rows" for what, n in respelled if n),
-            ),
+            self._respelled(settling),
             Finding("rounded_codes", rounded.total(), self._n_rows, tuple(code for code, _ in rounded.most_common())),
             Finding("alike_patients", self._subjects.n_alike(), len(self._subjects.names)),
             Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
@@ -384,9 +372,21 @@ class StreamBuilder:
             Finding("ungiven_orders", *settling.ungiven_orders()),
             Finding("open_orders", settling.n_open_orders if settling.has_stops() else 0, settling.n_orders),
             Finding("turned_orders", settling.n_turned_orders, settling.n_orders),
+            Finding("held_orders", self._n_held, settling.n_orders),
             Finding("never_done", self._not_done.total() + settling.called_off.total(), self._n_rows),
             Finding("stray_orders", len(settling.stray_orders()), 0, settling.stray_orders()),
         ]
+
+    def _respelled(self, settling: Settling) -> Finding:
+        respelled = (
+            ("identifiers", self._subjects.n_respelled),
+            ("codes", self._n_respelled_codes),
+            ("names", self._book.n_joined),
+            ("units", settling.n_respelled_units),
+            ("numbers with a decimal comma", settling.n_commas),
+        )
+        shown = tuple(f"{what} in {n:,} rows" for what, n in respelled if n)
+        return Finding("respelled", sum(n for _, n in respelled), self._n_rows, shown)
 
     def _unknown_words(self) -> tuple[str, ...]:
         """Name the unknown statuses, event words and sexes, most frequent first; none where so many are no words."""

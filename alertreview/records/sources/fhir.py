@@ -102,7 +102,7 @@ _DONE = frozenset(
     """.split()  # noqa: SIM905
 )
 """Statuses of FHIR R4 of what was ordered or done; the mapping says what any other status means."""
-_KNOWN = _DONE | _NOT_DONE | {""}
+_KNOWN = (_DONE | _NOT_DONE | {""}) - {"on-hold"}
 _NO_ORDER = frozenset({"proposal", "plan", "option"})
 _CATEGORIES = (
     *("laboratory", "vital-signs", "LAB", "MB", "MCB", "108252007", "imaging", "procedure", "survey", "exam"),
@@ -286,7 +286,8 @@ class _Reader:
                 with _refusing(where):
                     made = list(converters[kind](resource))
                     status, is_date = _status(resource), len(text(resource, _TIMED.get(kind, ""))) == _DAY
-                if status not in _KNOWN or is_date:
+                # A dose that is on hold was begun.
+                if (status not in _KNOWN and (kind, status) != ("MedicationAdministration", "on-hold")) or is_date:
                     made = [row._replace(status=status, is_date=is_date) for row in made]
                 yield from ((where, row) for row in made)
         yield from ((Place("", 1), row) for row in self._with_specimens())

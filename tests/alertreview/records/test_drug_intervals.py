@@ -162,6 +162,51 @@ def test_a_stop_ends_all_that_was_begun_under_the_name_of_its_order(tmp_path, so
     assert {cohort.instances["day_of_stay"].iloc[row] for row, _ in on_now(cohort)} == days
 
 
+def rows_of_orders(folder, name, *orders):
+    """A hospital in one format whose only orders are starts and stops of heparin, with offsets, routes and doses."""
+    acts = [act for act in hospital() if act.what not in ("start", "stop")]
+    path = write(acts, name, folder)
+    if name == "csv":
+        lines = [f"P000,{time},MEDICATION//{what}//Heparin,,,,{dose},{route}" for time, what, dose, route in orders]
+        old = path.read_text(encoding="utf-8").splitlines()
+        text = [f"{old[0]},dose,route", *(f"{each},," for each in old[1:]), *lines]
+        path.write_text("\n".join(text), encoding="utf-8")
+    else:
+        table = pd.read_parquet(path / "data" / "0.parquet")
+        new = pd.DataFrame(orders, columns=["time", "code", "dose", "route"])
+        new = new.assign(subject_id=0, code="MEDICATION//" + new["code"] + "//Heparin")
+        zone = "Europe/Zurich"
+        table["time"] = table["time"].dt.tz_localize(zone)
+        new["time"] = pd.to_datetime(new["time"], utc=True).dt.tz_convert(zone)
+        both = pd.concat([table, new], ignore_index=True)
+        both.to_parquet(path / "data" / "0.parquet", index=False)
+    content = yaml.safe_load(preset_paths()["csv" if name == "csv" else "mimic-iv-meds"].read_text())
+    content |= {"calendar_is_shifted": False, "timezone": "Europe/Zurich"}
+    content |= {"details": {"dose": "dose", "route": "route"}}
+    (folder / "own.yaml").write_text(yaml.safe_dump(content))
+    return build_cohort(path, format=name, mapping=folder / "own.yaml", min_positive=1)
+
+
+@pytest.mark.parametrize("source_format", ["csv", "meds"])
+@pytest.mark.parametrize("other", [("5000", "SC"), ("800", "IV")])
+def test_orders_that_differ_by_dose_or_route_alone_are_two(tmp_path, source_format, other):
+    """One of them has no stop."""
+    starts = [("2026-01-01 12:00:00+01:00", "START", *each) for each in (("5000", "IV"), other)]
+    stop = ("2026-01-02 12:00:00+01:00", "STOP", "", "")
+    cohort, _ = rows_of_orders(tmp_path, source_format, *starts, stop)
+    assert len({cohort.instances["day_of_stay"].iloc[row] for row, _ in on_now(cohort)}) == 5
+
+
+@pytest.mark.parametrize("source_format", ["csv", "meds"])
+@pytest.mark.parametrize(("clock", "is_order"), [("02:30", True), ("03:30", False)])
+def test_an_order_of_the_hour_that_clocks_repeat_is_not_called_off(tmp_path, source_format, clock, is_order):
+    first, second = ("+02:00", "+01:00") if is_order else ("+01:00", "+01:00")
+    stay = [(f"2025-10-25 12:00:00{first}", "START", "", ""), (f"2025-10-25 13:00:00{first}", "STOP", "", "")]
+    night = [(f"2025-10-26 {clock}:00{first}", "START", "", ""), (f"2025-10-26 {clock}:00{second}", "STOP", "", "")]
+    _, report = rows_of_orders(tmp_path, source_format, *stay, *night)
+    assert next(each.count for each in report.checks if each.name == "never_done") == (0 if is_order else 2)
+
+
 @pytest.mark.parametrize("source_format", ["fhir", "meds"])
 def test_rows_with_an_end_are_orders_of_their_own_whatever_they_are_called(tmp_path, source_format):
     """One name for a long order and for a short one within it, and for one that ends with the long one."""

@@ -151,6 +151,8 @@ STATUSES = {
     "MEDICATION//START//Digoxin": ("on-hold", True),
     "MEDICATION//START//Enalapril": ("D/C'd", True),
     "MEDICATION//Furosemide//Administered": ("held", False),
+    "MEDICATION//Furosemide": ("On Hold - surgery", False),
+    "MEDICATION//Furosemide//Given": ("pausiert", False),
     "MEDICATION//Glipizide//Administered": ("given", True),
 }
 
@@ -166,6 +168,7 @@ def test_a_status_says_whether_an_act_counts(tmp_path):
     cohort, report = imported(path)
     assert set(cohort.tasks["name"]) == {"Potassium", "Creatinine", "Heparin", "Digoxin", "Enalapril", "Glipizide"}
     assert "unknown_words" not in checks(report, Severity.YELLOW)
+    assert checks(report, Severity.YELLOW)["held_orders"] == N_PATIENTS
 
 
 @pytest.mark.parametrize(("n_given", "severity"), [(1, Severity.YELLOW), (13, Severity.OK)])

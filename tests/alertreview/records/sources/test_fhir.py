@@ -263,6 +263,14 @@ def test_statuses_that_fhir_does_not_know_mean_what_the_mapping_says(tmp_path, k
     assert next(each.count for each in report.checks if each.name == "never_done") == 1
 
 
+def test_an_order_on_hold_counts_and_is_doubted_and_a_dose_on_hold_was_begun(tmp_path):
+    given = order(resourceType="MedicationAdministration", status="on-hold", effectiveDateTime="2026-01-01T09:00:00Z")
+    source = write_export(tmp_path, *STAY, order(status="on-hold"), given)
+    cohort, report = build_cohort(source, format="fhir", min_positive=1)
+    assert {"MEDICATION_ORDER", "ADMINISTRATION"} < set(cohort.events["kind"])
+    assert next(each.count for each in report.checks if each.name == "held_orders") == 1
+
+
 def test_a_status_that_nobody_knows_counts_and_is_named(tmp_path):
     drug = order(status="Vidimiert", authoredOn="2026-01-01T09:00:00Z")
     cohort, report = build_cohort(write_export(tmp_path, *STAY, drug), format="fhir", min_positive=1)
