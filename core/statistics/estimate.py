@@ -235,9 +235,11 @@ def usable_cases(
             f"'patient' has shape {clusters.shape}; it must have one entry for each of {labels.size} cases."
         )
     labelled = ~np.isnan(labels)
-    if not np.isin(labels[labelled], (0.0, 1.0)).all():
-        bad = labels[labelled][~np.isin(labels[labelled], (0.0, 1.0))][0]
-        raise InvalidInputError(f"Label {bad:g} is neither 1 (positive), 0 (negative) nor missing. Recode the labels.")
+    strange = labels[labelled & (labels != 0.0) & (labels != 1.0)]
+    if strange.size:
+        raise InvalidInputError(
+            f"Label {strange[0]:g} is neither 1 (positive), 0 (negative) nor missing. Recode the labels."
+        )
     matrix = np.vstack(columns) if columns else np.empty((0, labels.size))
     scored = np.isfinite(matrix).all(axis=0)
     weighted = np.isfinite(weights) & (weights > 0)

@@ -30,6 +30,10 @@ def to_plain(value: object) -> Any:
     """
     if value is None or type(value) in (str, int, bool):  # most of what there is, by far
         return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInputError(f"A report cannot hold the number {value}; it must say why it is not computable.")
+        return float(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Enum):
@@ -40,10 +44,6 @@ def to_plain(value: object) -> Any:
         return [to_plain(item) for item in value]
     if isinstance(value, (str, int)):
         return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidInputError(f"A report cannot hold the number {value}; it must say why it is not computable.")
-        return float(value)
     raise InvalidInputError(f"A report cannot hold a {type(value).__name__}; make it a plain number or text first.")
 
 
