@@ -114,7 +114,7 @@ class FakeReview(Service):
             task_name=row.task_name,
             kind=row.kind,
             decision=row.decision,
-            decision_words=f"{row.task_name} was {verb}",
+            decision_words=f"{row.task_name} {verb}",
             sex=row.sex,
             age_years=row.age_years,
             unit=row.unit,
