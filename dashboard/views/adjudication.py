@@ -6,6 +6,7 @@ import streamlit as st
 
 from alertreview.access.site import PersonView
 from alertreview.review.adjudication import AdjudicationCase
+from alertreview.review.rules import LONGEST_COMMENT
 from alertreview.rights import Action, roles_that_may
 from alertreview.studies.models import StudyHead
 from core.errors import AlertReviewError
@@ -110,7 +111,7 @@ def _votes(study: StudyHead, case: AdjudicationCase) -> None:
             answer = texts.plain(texts.answer_text(vote.answer, study.answer_texts, 80))
             st.markdown(f"**{vote.letter}** {answer} {cards.muted(certainty)}".rstrip())
             if vote.comment:
-                st.markdown(f":small[{texts.plain(vote.comment, 600)}]")
+                st.markdown(f":small[{texts.plain(vote.comment, LONGEST_COMMENT)}]")
 
 
 def _answers(study: StudyHead, case: AdjudicationCase, person: PersonView) -> None:

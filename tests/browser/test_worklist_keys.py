@@ -82,11 +82,11 @@ def test_a_click_on_any_cell_selects_its_row(visit: OpenVisit) -> None:
     page = opened.open("worklist")
     grid = page.locator("[data-testid=stDataFrame]").first
     for x in (16, 70, 180, 340, 430, 550, 650, 750, 840):
+        opened.settle()
         for row, words, alert in (
             (4, "Tacrolimus level not ordered", 1004),
             (1, "Vancomycin trough not ordered", 1001),
         ):
-            opened.settle()
             grid.click(position={"x": x, "y": ROW * (row + 1) + ROW // 2})
             preview(page, words)
             assert query(page)["alert"] == str(alert), x

@@ -4,6 +4,7 @@ import uuid
 
 import streamlit as st
 
+from alertreview.alerts.triage import LONGEST_REASON
 from alertreview.alerts.triage_models import TriageEntry
 from core.errors import AlertReviewError
 from core.vocabulary import AlertId
@@ -33,7 +34,7 @@ def story_card(alert_id: AlertId, me: Acting) -> None:
 def _act(act: TriageEntry) -> str:
     until = f" to {texts.short_time(act.snoozed_until)}" if act.snoozed_until else ""
     moved = f"{texts.TRIAGE_TEXTS[act.former_state]} → {texts.TRIAGE_TEXTS[act.state]}{until}"
-    why = f": {texts.plain(act.reason, 200)}" if act.reason else ""
+    why = f": {texts.plain(act.reason, LONGEST_REASON)}" if act.reason else ""
     return texts.joined(moved + why, texts.plain(act.person, 40), texts.short_time(act.acted_at))
 
 

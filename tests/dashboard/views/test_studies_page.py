@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from alertreview.review.adjudication import LetteredVote
 from alertreview.rights import Actor
 from core.errors import ConflictError
 from core.statistics.consensus import case_state
@@ -12,7 +13,7 @@ from core.vocabulary import Answer, CaseState, Role
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.sign_in import FakeSessions
-from tests.dashboard.doubles.studies import FakeStudies
+from tests.dashboard.doubles.studies import FakeAdjudication, FakeStudies
 
 
 def test_a_draft_is_made_from_what_stands_on_the_page(open_page: OpenPage) -> None:
@@ -208,6 +209,22 @@ def test_an_adjudicator_sees_letters_and_settles_one_case_after_the_other(open_p
     assert double.adjudication.settled[1][:2] == (Answer.RELEVANT, "clear from the trend")
     assert [one.value for one in page.success] == ["Saved: Unusual and relevant."]
     assert "1 of 1 case that" in words(page) or "1 of 1 case" in words(page)
+
+
+def test_an_adjudicator_reads_the_whole_of_a_long_comment_and_of_a_tie(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = FakeAdjudication.case
+    letters = "AB"
+    votes = tuple(
+        LetteredVote(letter, answer, None, "word " * 3_990 + letter)
+        for letter, answer in zip(letters, (Answer.USUAL, Answer.RELEVANT), strict=True)
+    )
+    monkeypatch.setattr(FakeAdjudication, "case", lambda *given: replace(whole(*given), votes=votes))
+    page = open_page("adjudication", FakeApplication(), study="demo")
+    assert nothing_failed(page)
+    for letter in letters:
+        assert f"word {letter}]" in words(page), "cut short"
 
 
 def test_a_failed_adjudication_keeps_choice_and_reason(open_page: OpenPage) -> None:
