@@ -19,6 +19,7 @@ from dashboard.components.studies.choice import study_asked
 from dashboard.context import application, is_phone, signed_in
 
 _FORM = "adj_form"
+_FIRST_LETTERS = 400
 
 
 def page() -> None:
@@ -111,7 +112,10 @@ def _votes(study: StudyHead, case: AdjudicationCase) -> None:
             answer = texts.plain(texts.answer_text(vote.answer, study.answer_texts, 80))
             st.markdown(f"**{vote.letter}** {answer} {cards.muted(certainty)}".rstrip())
             if vote.comment:
-                st.markdown(f":small[{texts.plain(vote.comment, LONGEST_COMMENT)}]")
+                st.markdown(f":small[{texts.plain(vote.comment, _FIRST_LETTERS)}]")
+            if len(vote.comment) > _FIRST_LETTERS:  # whole, three of them would push the values off the screen
+                with st.expander(f"The whole comment of {vote.letter}"):
+                    st.markdown(f":small[{texts.plain(vote.comment, LONGEST_COMMENT)}]")
 
 
 def _answers(study: StudyHead, case: AdjudicationCase, person: PersonView) -> None:

@@ -141,7 +141,7 @@ def _tiles(study: StudyView, progress: StudyProgress | None) -> None:
             f"{states.get(CaseState.MAJORITY, 0):,}",
             f"of {texts.plural(study.n_cases, 'case')}",
         ),
-        ("Disputed", f"{states.get(CaseState.DISPUTED, 0):,}", "as many votes for as against"),
+        ("Disputed", f"{states.get(CaseState.DISPUTED, 0):,}", "as many votes for as against, 2 or more each"),
         ("Undetermined", f"{states.get(CaseState.UNDETERMINED, 0):,}", "too few votes to decide"),
     )
     cards.tiles(tiles if progress is None else (*tiles, _time_tile(progress)))
