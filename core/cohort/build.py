@@ -30,6 +30,7 @@ from core.events.stays import (
     make_instances,
     make_patients,
     n_contradicted,
+    n_emptied,
     pair_stays,
     stay_ends,
 )
@@ -125,7 +126,7 @@ class _Patients:
             self._stays += end_counts(paired.table, ends, stream.end, shifted=shifted)
             self.of_part.append((patients, paired.table, instances))
             self._stays += paired.counts
-            self._stays += StayCounts(n_contradicted=n_contradicted(events))
+            self._stays += StayCounts(n_contradicted=n_contradicted(events), n_emptied=n_emptied(events, paired.table))
             self._n_merged += n_merged
             self.labels.add(events, instances)
             note_first_texts(events, "name", names)
@@ -307,6 +308,7 @@ def _findings(report: ImportReport) -> list[Finding]:
     return [
         Finding("open_stays", report.stays.n_left, report.stays.n_stays),
         Finding("reversed_stays", report.stays.n_reversed, report.stays.n_stays + report.stays.n_reversed),
+        Finding("emptied_stays", report.stays.n_emptied, report.stays.n_stays),
         Finding("long_stays", report.stays.n_long, report.stays.n_stays),
         Finding("unpaired_stays", report.stays.n_unpaired, report.stays.n_stays + report.stays.n_unpaired),
         Finding("overlapping_stays", report.stays.n_overlapping, report.stays.n_stays),

@@ -101,6 +101,7 @@ class StayCounts:
     n_unpaired_admissions: int = 0
     n_unpaired_discharges: int = 0
     n_reversed: int = 0  # ended before they began; left out
+    n_emptied: int = 0  # of length zero, although their patient has events around them
     n_left: int = 0  # open ones whose patient has no event in the last two days of the data, or has died
     n_long: int = 0  # longer than a year
     n_contradicted: int = 0  # patients with two sexes, or two dates of birth or death; the first counts

@@ -79,6 +79,8 @@ class StreamBuilder:
         self._n_known_late = self._n_known = self._n_held = 0
         self._n_dates = np.zeros(len(EventKind), dtype=np.int64)
         self._n_timed: Counter[tuple[str, EventKind]] = Counter()
+        self._n_results: Counter[str] = Counter()
+        self._n_empty: Counter[str] = Counter()
         self._n_midnight: Counter[tuple[str, EventKind]] = Counter()
 
     @property
@@ -137,6 +139,7 @@ class StreamBuilder:
                 is_date = chunk["is_date"].to_numpy()[kept]
                 self._n_dates += np.bincount(kinds[kept][is_date], minlength=len(EventKind))
             compact = self._compact(mine, ids[kept], kinds[kept], hashes[kept])
+            self._count_empty(compact[kinds[kept] == EventKind.LAB_RESULT.number])
             self._arrived.put(self._n_chunks, compact.assign(row=places[kept]))
             self._n_chunks += 1
 
@@ -148,6 +151,18 @@ class StreamBuilder:
             if n[kind.number]:
                 self._n_timed[file, kind] += int(n[kind.number])
                 self._n_midnight[file, kind] += int(n_midnight[kind.number])
+
+    def _count_empty(self, results: pd.DataFrame) -> None:
+        is_empty = results["value"].isna().to_numpy() & (results["text"].to_numpy() == 0)
+        self._n_results[self._places[-1][1]] += len(results)
+        self._n_empty[self._places[-1][1]] += int(is_empty.sum())
+
+    def _empty_results(self) -> Finding:
+        """Count the results that say nothing; name the files in which nearly all do."""
+        files = [
+            file for file, n in self._n_empty.items() if file and n and n >= SHARE_OF_DATES * self._n_results[file]
+        ]
+        return Finding("empty_results", self._n_empty.total(), self._n_results.total(), tuple(files))
 
     def _some_dates(self) -> Finding:
         """Count the events that the source dates without a time of day, of kinds of which others have one."""
@@ -353,6 +368,7 @@ class StreamBuilder:
                 self._n_rows,
                 self._unknown_words(),
             ),
+            self._empty_results(),
             self._dated_files(),
             self._some_dates(),
             Finding("future_events", settling.n_future, n_events),

@@ -14,6 +14,7 @@ from core.kinds import LABEL_EVENTS, PATIENT_EVENTS, EventKind
 HOURS_IN_WINDOW = 24
 DAY = 24 * 3600
 """Seconds of a day of site time; on the two days of a clock change it is 23 or 25 hours long."""
+_HOUR = 3600
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -253,6 +254,27 @@ def end_counts(
     limit = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0] - _STILL_HERE
     left = is_open & ((ends < limit) | shifted)
     return StayCounts(n_left=int(left.sum()), n_long=int((ends - seconds(stays["admitted_at"]) > _YEAR).sum()))
+
+
+def n_emptied(events: pd.DataFrame, stays: pd.DataFrame) -> int:
+    """Count the stays that end when they begin, although their patient has events around them and no other stay."""
+    empty = stays[stays["discharged_at"] == stays["admitted_at"]]
+    if empty.empty:
+        return 0
+    ids = events["patient_id"].cat.categories
+    own = ~of_kind(events, (*PATIENT_EVENTS, *LABEL_EVENTS))
+    lived = SeriesSet(
+        events["patient_id"].cat.codes.to_numpy()[own].astype(np.int64), seconds(events["time"])[own], len(ids)
+    )
+    who, at = ids.get_indexer(empty["patient_id"]).astype(np.int64), seconds(empty["admitted_at"])
+    is_here = (lived.before(who, at + DAY) > lived.before(who, at + _HOUR)) | (
+        lived.before(who, at - _HOUR) > lived.before(who, at - DAY)
+    )
+    others = empty[is_here].merge(stays, on="patient_id", suffixes=("", "_of"))
+    day = pd.Timedelta(DAY, "s")
+    begun, over = others["admitted_at_of"] < others["admitted_at"] + day, others["discharged_at_of"]
+    covers = begun & ~(over <= others["admitted_at"] - day) & (others["stay_id"] != others["stay_id_of"])
+    return int(is_here.sum() - others.loc[covers, "stay_id"].nunique())
 
 
 def _end_of_run(shown: SeriesSet) -> npt.NDArray[np.int64]:

@@ -196,6 +196,8 @@ class _Reader:
         self._zone = ZoneInfo(mapping.timezone)
         self._naive = ZoneInfo("UTC") if mapping.naive_times == "utc" else self._zone
         self._patients: dict[str, str] = {}
+        self._replaced: dict[str, str] = {}
+        self._merged: set[str] = set()
         self._locations: dict[str, str] = {}
         self._medications: dict[str, Concept] = {}
         self._encounters: dict[str, _Encounter] = {}
@@ -268,6 +270,7 @@ class _Reader:
             n_simulated += kind == "Patient" and any(
                 each.get("system") == _SYNTHEA for each in resource.get("identifier") or ()
             )
+        self._merge_patients()
         if not self._patients:
             raise SourceError(f"{name}: holds no Patient resource. Export them too, as ndjson or in Bundles.")
         if +unused:
@@ -310,6 +313,25 @@ class _Reader:
         for name in (*_names(resource), *(f"?{key}|{each}" for key, each in by_system.items())):
             if self._patients.setdefault(name, subject) != subject:
                 raise WrongElementError("has an id or identifier that another Patient has as well")
+        for link in parts(resource, "link"):
+            if text(link, "type") == "replaced-by":
+                self._replaced |= dict.fromkeys(_names(resource), reference(link, "other"))
+
+    def _merge_patients(self) -> None:
+        """Let records that another one replaces be that one's."""
+        now_of: dict[str, str] = {}
+        for former, target in self._replaced.items():
+            passed = {former}
+            while target in self._replaced and target not in passed:
+                passed.add(target)
+                target = self._replaced[target]
+            if target in self._patients and target not in passed:
+                now_of[self._patients[former]] = self._patients[target]
+        self._merged = {name for name in self._replaced if self._patients[name] in now_of}
+        self._patients = {name: now_of.get(subject, subject) for name, subject in self._patients.items()}
+        if now_of:
+            found = counted(len(now_of), "Patient")
+            self.remarks.append(f"{found} replaced by another one, whose records theirs are now (Patient.link).")
 
     def _take_location(self, resource: JsonObject) -> None:
         by_system = [(text(each, "system"), name_in(each, "value")) for each in parts(resource, "identifier")]
@@ -350,7 +372,10 @@ class _Reader:
     # Resources as rows
 
     def _patient(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._patients[f"Patient/{name_in(resource)}"]
+        name = f"Patient/{name_in(resource)}"
+        if name in self._merged:
+            return
+        subject = self._patients[name]
         yield Row(subject, None, f"SEX//{text(resource, 'gender') or 'unknown'}")
         born = text(resource, "birthDate")
         if born:

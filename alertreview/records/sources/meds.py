@@ -19,6 +19,7 @@ from core.errors import SourceError
 from core.events.code_book import spelled_for
 from core.events.mapping import DetailColumn, SiteMapping
 from core.events.plausibility import Finding
+from core.number_texts import counted
 
 _NEEDED = ("subject_id", "time", "code")
 _ADVICE = "Give the folder of a MEDS data set (data/*.parquet, metadata/codes.parquet)."
@@ -312,8 +313,10 @@ def _descriptions(path: Path, mapping: SiteMapping, remarks: list[str]) -> dict[
     table = _table(path, ("code", "description"))
     if table is None:
         return {}
-    table = table.dropna()
+    table = table.dropna().drop_duplicates()
     codes = [spelled_for(code, mapping) for code in table["code"].astype("str")]
+    if n := len(codes) - len({*codes}):
+        remarks.append(f"{path.name} describes {counted(n, 'code')} once more, with another text: the last one counts.")
     return dict(zip(codes, table["description"].astype("str"), strict=True))
 
 
@@ -327,6 +330,10 @@ def _splits(path: Path) -> dict[str, str]:
         if (table["subject_id"] % 1 != 0).any() or (table["subject_id"].abs() >= 2**53).any():
             raise SourceError(f"{path}: column 'subject_id' holds numbers that are not whole. Write it as int64.")
         table["subject_id"] = table["subject_id"].astype("int64")
+    table = table.drop_duplicates()
+    if table["subject_id"].duplicated().any():
+        row = int(np.flatnonzero(table["subject_id"].duplicated())[0])
+        raise SourceError(f"{path}: row {table.index[row] + 1:,} puts a patient into a second split. Keep one of them.")
     return dict(zip(table["subject_id"].astype("str"), table["split"].astype("str"), strict=True))
 
 

@@ -98,7 +98,14 @@ def entries(file: TextFile) -> Iterator[Any]:
     try:
         with file.opener() as stream:
             text = _Json(stream)
-            while text.next_mark():
+            while mark := text.next_mark():
+                if mark == "[":
+                    text.take("[")
+                    for _ in text.items("]"):
+                        resource = text.value()
+                        n += 1
+                        yield {"resource": resource}
+                    continue
                 text.take("{")
                 about: JsonObject = {}
                 for _ in text.items("}"):

@@ -313,7 +313,7 @@ class _Reader:
         rows: "_Rows", subject: npt.NDArray[np.int64], starts: pd.DataFrame, end: pd.Series
     ) -> npt.NDArray[np.int64]:
         if rows.has("drug_exposure_id"):
-            return row_identity({"id": rows.ids("drug_exposure_id")})
+            return row_identity({"id": rows.ids("drug_exposure_id"), "start": starts["time"]})
         code = starts["code"].astype("str")
         return row_identity({"subject": subject, "start": starts["time"], "code": code, "end": end})
 

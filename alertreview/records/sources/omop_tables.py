@@ -165,8 +165,8 @@ def database_url(source: Path) -> str:
 
 
 def table_of(file: TextFile) -> str:
-    """Return the name of the table in a file, without the short prefix of some exports ("2b_concept.csv")."""
-    return re.sub(r"^\d\w?_", "", file.stem)
+    """Return the name of the table in a file, without its schema or the short prefix of exports ("2b_concept.csv")."""
+    return re.sub(r"^\d\w?_", "", file.stem.rpartition(".")[2])
 
 
 def _tables_of(files: list[TextFile], remarks: list[str]) -> dict[str, TextFile]:

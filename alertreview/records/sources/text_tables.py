@@ -35,8 +35,21 @@ _PACKED: dict[str, Callable[[IO[bytes]], AbstractContextManager[object]]] = {
     ".gz": lambda stream: gzip.GzipFile(fileobj=stream),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
+    ".zst": lambda stream: pa.CompressedInputStream(stream, "zstd"),
+    ".lz4": lambda stream: pa.CompressedInputStream(stream, "lz4"),
 }
 """Suffixes of packed files, and what unpacks them."""
+_PACKED_MARKS = (
+    b"\x1f\x8b",
+    b"\x1f\x9d",
+    b"BZh",
+    b"PK\x03\x04",
+    b"7z\xbc\xaf",
+    b"Rar!",
+    b"\xfd7zXZ",
+    b"\x28\xb5\x2f\xfd",
+)
+_TAR = slice(257, 262)
 _DELIMITERS = (",", "\t", ";", "|")
 
 
@@ -292,6 +305,9 @@ def _encoding(file: TextFile) -> tuple[str, bytes, int]:
             if not head:
                 end = block.find(b"\n")
                 head = block if end < 0 else block[: max(1 << 16, end + 2)]
+                _refuse_packed(file, head)
+            if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+                return "utf-32", head, 0
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 return "utf-16", head, 0
             if b"\0" in block:
@@ -307,6 +323,14 @@ def _encoding(file: TextFile) -> tuple[str, bytes, int]:
             if encoding == _GUESSED[0] and any(byte in block for byte in _NOT_IN_WINDOWS):
                 encoding = _GUESSED[1]
     return encoding, head, n_lines + (n_lines > 0 and last != b"\n")
+
+
+def _refuse_packed(file: TextFile, head: bytes) -> None:
+    if head.startswith(_PACKED_MARKS) or head[_TAR] == b"ustar":
+        raise SourceError(
+            f"{file.name}: is packed, or packed twice, in a way that is not read. Unpack it; files that end in "
+            f"{', '.join(_PACKED)} and zip archives are unpacked as they are read."
+        )
 
 
 def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -91,6 +91,24 @@ def test_an_open_stay_ends_with_its_own_patients_last_event(source_format, shift
     assert raised(report)["open_stays"] == len(patients)
 
 
+@pytest.mark.parametrize("source_format", ["csv", "meds"])
+@pytest.mark.parametrize(("what", "time"), [("discharge", "2026-01-01 10:00"), ("admit", "2026-01-06 10:00")])
+def test_a_stay_that_ends_when_it_begins_is_doubted_if_its_patient_stays(source_format, what, time, tmp_path):
+    acts = at_time(hospital(), 0, what, time)
+    acts += [Act(99, day, each) for day, each in (("2026-01-02 10:00", "admit"), ("2026-01-02 10:00", "discharge"))]
+    _, report = imported(acts, source_format, tmp_path)
+    assert report.stays.n_zero_length == 2
+    assert next(each.count for each in report.checks if each.name == "emptied_stays") == 1
+
+
+@pytest.mark.parametrize("source_format", ["csv", "meds", "fhir"])
+def test_results_that_say_nothing_are_counted(source_format, tmp_path):
+    acts = [replace(act, value="") if act.patient < 4 else act for act in hospital()]
+    _, report = imported(acts, source_format, tmp_path)
+    found = next(each.count for each in report.checks if each.name == "empty_results")
+    assert found == sum(act.what == "result" and not act.value for act in acts)
+
+
 @pytest.mark.parametrize("source_format", FORMATS)
 @pytest.mark.parametrize("time", ["2026-01-01 06:00", "2025-12-24 10:00"])
 def test_a_reversed_stay_is_left_out_and_counted(source_format, time, tmp_path):

@@ -280,12 +280,20 @@ def test_a_doubled_column_of_meds_is_refused_with_file_and_column(tmp_path, doub
         imported(folder, "meds")
 
 
-@pytest.mark.parametrize("name", ["b.csv.bz2", "b.csv.gz", "b.csv.xz", "sub/b.tsv.bz2"])
+@pytest.mark.parametrize("name", ["b.csv.bz2", "b.csv.gz", "b.csv.xz", "b.csv.zst", "sub/b.tsv.lz4"])
 def test_packed_files_beside_a_csv_are_read(source, name):
     import lzma
 
     lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
-    pack = {".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}[name[name.rindex(".") :]]
+
+    def arrow(data):
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, {"zst": "zstd"}.get(name[-3:], name[-3:])) as packed:
+            packed.write(data)
+        return sink.getvalue().to_pybytes()
+
+    packs = {".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}
+    pack = packs.get(name[name.rindex(".") :], arrow)
     source.write_text("".join(lines[:100]), encoding="utf-8")
     other = source.parent / name
     other.parent.mkdir(exist_ok=True)

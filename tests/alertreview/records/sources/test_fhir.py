@@ -67,6 +67,19 @@ def test_a_folder_a_zip_archive_and_one_packed_file_are_told_from_their_names(tm
     assert detect_format(packed / "MimicPatient.ndjson.gz") == "fhir"
 
 
+def test_what_refers_to_a_merged_patient_is_of_the_one_that_replaced_them(tmp_path):
+    """Twice over, by any name; those who replace each other, or are replaced by nobody, stay who they are."""
+    links = {"p1": "Patient/p2", "p2": "Patient/p3", "p4": "Patient/p5", "p5": "Patient/p4", "p6": "Patient/none"}
+    people = [patient(f"p{i}") for i in (3, *range(7, 9))]
+    people += [patient(a, link=[{"other": {"reference": b}, "type": "replaced-by"}]) for a, b in links.items()]
+    people[1]["link"] = [{"other": {"reference": "Patient/p8"}, "type": "seealso"}]
+    found, source = rows(tmp_path, *people, *(lab(of=f"p{i}") for i in range(1, 9)))
+    results = found[found["value"].notna()]
+    assert sorted(results["subject"]) == ["p3", "p3", "p3", "p4", "p5", "p6", "p7", "p8"]
+    assert sorted(found["subject"][found["code"] == "BIRTH"]) == ["p3", "p4", "p5", "p6", "p7", "p8"]
+    assert source.remarks[0].startswith("2 Patients replaced by another one")
+
+
 def test_times_with_an_offset_are_read_in_the_zone_of_the_site(tmp_path):
     times = ["2026-07-01T08:00:00+02:00", "2026-07-01T06:00:00.123Z", "2026-07-01T08:00:00", "2026-07-01"]
     found, _ = rows(tmp_path, patient(), *(lab(each) for each in times), timezone="Europe/Zurich")
@@ -158,6 +171,7 @@ BUNDLES = {
     "one Bundle in another": lambda of: {"all.json": dump(bundle(bundle(*of[1:]), of[0]))},
     "a Bundle on each line": lambda of: {"all.ndjson": "".join(dump(bundle(each)) + "\n" for each in of)},
     "a resource in each file": lambda of: {f"{i}.JSON": dump(each, indent=1) for i, each in enumerate(of)},
+    "a list of resources": lambda of: {"all.json": dump(of)},
     "lines in a file called JSON": lambda of: {"all.json": "\n".join(map(dump, of))},
     "packed, with a mark, about itself last": lambda of: {
         "all.json.bz2": "\ufeff" + dump(dict(reversed(bundle(*of).items()), note=[], empty={}))

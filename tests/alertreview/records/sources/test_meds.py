@@ -193,6 +193,20 @@ def test_errors_never_show_a_patient(tmp_path):
     assert "987654321" not in str(caught.value)
 
 
+def test_a_second_text_of_a_code_is_remarked_on_and_a_second_split_refused(tmp_path):
+    write_meds(tmp_path, ROWS)
+    (tmp_path / "metadata").mkdir()
+    texts = {"code": ["A", "A", "B", "B"], "description": ["Heparin", "Warfarin", "Iron", "Iron"]}
+    pq.write_table(pa.table(texts), tmp_path / "metadata" / "codes.parquet")
+    source = meds.read(tmp_path, site())
+    assert source.descriptions == {"A": "Warfarin", "B": "Iron"}
+    assert "codes.parquet describes 1 code once more, with another text: the last one counts." in source.remarks
+    splits = {"subject_id": [1, 2, 2, 1], "split": ["train", "train", "train", "held_out"]}
+    pq.write_table(pa.table(splits), tmp_path / "metadata" / "subject_splits.parquet")
+    with pytest.raises(SourceError, match=r"subject_splits.parquet: row 4 puts a patient into a second split"):
+        meds.read(tmp_path, site())
+
+
 @pytest.mark.parametrize(
     ("name", "table"), [("codes.parquet", {"description": ["a"]}), ("subject_splits.parquet", {"x": [1]})]
 )

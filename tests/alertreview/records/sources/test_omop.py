@@ -130,6 +130,7 @@ def test_letter_case_prefix_gzip_and_zip_make_no_difference(tmp_path):
     plain, _ = built(as_folder(tmp_path / "plain", tables()))
     upper = as_folder(tmp_path / "upper", tables(), str.upper)
     (upper / "CONCEPT.csv").rename(upper / "2b_CONCEPT.csv")
+    (upper / "PERSON.csv").rename(upper / "dbo.PERSON.csv")
     with zipfile.ZipFile(tmp_path / "cdm.zip", "w") as archive:
         for path in upper.iterdir():
             archive.write(path, f"Some_Folder/{path.name}")
