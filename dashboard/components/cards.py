@@ -149,6 +149,8 @@ def table(
         column_config={**counts(frame), **(columns or {})},
         alt=alt,
     )
+    if len(frame) > MOST_ROWS:  # its scroll bar shows only where one points
+        st.markdown(f":small[{muted(f'{len(frame):,} rows; the table scrolls')}]")
 
 
 def _rows_in_words(frame: pd.DataFrame, key: str) -> None:

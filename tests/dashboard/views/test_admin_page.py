@@ -202,3 +202,13 @@ def test_who_is_signed_in_reads_as_nobody_else(open_page: OpenPage) -> None:
     assert [box.key for box in page.selectbox if box.key == "w_person"] == []
     asked = {arguments[1] for name, arguments in site.calls if name in {"next_case", "queue"} and len(arguments) > 1}
     assert asked <= {3}
+
+
+@pytest.mark.parametrize("n_more", [0, 20])
+def test_a_table_that_scrolls_says_how_many_rows_it_has(desk: SignInDesk, open_page: OpenPage, n_more: int) -> None:
+    site = StoredSite.reopen(desk.database)
+    for number in range(n_more):
+        site.person(f"Person {number}")
+    shown = open_page("admin", double(desk))
+    assert (f"{len(shown.dataframe[0].value)} rows; the table scrolls" in words(shown)) is (n_more > 0)
+    assert len(shown.dataframe[0].value) > n_more
