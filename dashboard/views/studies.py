@@ -176,7 +176,7 @@ def _readers(study: StudyView, readers: Sequence[ReaderProgress]) -> None:
         if study.status is StudyStatus.OPEN and any(reader.per_day for reader in readers):
             columns["Per day"] = [reader.per_day for reader in readers]
             columns["Days to go"] = [reader.days_to_go for reader in readers]
-        if any(reader.seconds for reader in readers):
+        elif any(reader.seconds for reader in readers):  # there is no room for both
             columns["Median time"] = [
                 texts.duration(np.median(reader.seconds)) if reader.seconds else "" for reader in readers
             ]

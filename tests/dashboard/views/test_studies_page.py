@@ -142,7 +142,7 @@ def test_times_and_strata_are_shown_of_no_case_of_one_and_of_many(
         ((112.4,), "Median time per case 1 min 52 s"),
         ((30.0, 60.0, 90.0, 4000.0, 100.0), "Median time per case 1 min 30 s"),
     ):
-        first, *others = (replace(one, seconds=()) for one in progress.readers)
+        first, *others = (replace(one, seconds=(), per_day=None) for one in progress.readers)
         shown = replace(progress, readers=(replace(first, seconds=seconds), *others))
         monkeypatch.setattr(FakeStudies, "progress", lambda _, __, shown=shown: shown)
         page = open_page("studies", double, study="demo")
