@@ -80,6 +80,10 @@ def normalise(text: str, *, keep_case: bool = False) -> str:
 _CLAUSE = re.compile(r"[:;,(/]| - | (?:by|due to|because) ", re.IGNORECASE)
 
 
+_ABOUT = re.compile(r"\b(?:order|request|test|lab|specimen|dose)\b")
+"""What a status may be said to be of, as "order cancelled" is."""
+
+
 def _status_key(word: str) -> str:
     return normalise(word.replace("_", " ").replace("-", " "))
 
@@ -391,7 +395,8 @@ class SiteMapping(_Strict):
 
     def is_not_done(self, word: str) -> bool:
         """Return whether a word says that an order was called off or an act never done."""
-        return _status_key(word) in self._not_done_keys
+        key = _status_key(word)
+        return key in self._not_done_keys or " ".join(_ABOUT.sub(" ", key).split()) in self._not_done_keys
 
     def says_not_done(self, text: str) -> bool:
         """Return whether a status or text begins with such a word, as "Cancelled: hemolyzed" does."""

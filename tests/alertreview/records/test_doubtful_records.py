@@ -150,6 +150,7 @@ def test_a_text_of_several_lines_is_one_cell(tmp_path):
     [
         *["Storniert", "nicht durchgeführt", "DRAFT", "entered_in_error", "Not-Done", "annulé", "Abgelehnt"],
         *["CANCELLED: hemolyzed", "Cancelled by lab", "Not given - patient asleep", "canceled/duplicate"],
+        *["ORDER_CANCELLED", "Cancelled order", "specimen-rejected", "LAB CANCELED", "dose missed"],
     ],
 )
 def test_statuses_of_what_was_never_done_are_known(text):
@@ -163,7 +164,7 @@ def test_statuses_of_what_was_ordered_are_known(text):
     assert site().is_known_status(text)
 
 
-@pytest.mark.parametrize("text", ["Vidimiert", "cancelling nothing", "Z"])
+@pytest.mark.parametrize("text", ["Vidimiert", "cancelling nothing", "Z", "order"])
 def test_other_statuses_are_unknown_and_count_as_done(text):
     assert not site().says_not_done(text)
     assert not site().is_known_status(text)
