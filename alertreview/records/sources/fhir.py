@@ -25,6 +25,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -140,8 +141,7 @@ class Place(NamedTuple):
 
     file: str
     line: int
-    bundle: int = 0
-    """The number of the Bundle, if the line is one of its entries."""
+    unit: str = "line"  # or entry, of Bundles
 
 
 class _Encounter(NamedTuple):
@@ -173,9 +173,7 @@ def code_counts(source: Path, mapping: SiteMapping) -> Counter[str]:
 
 
 def _chunks(placed: Iterator[tuple[Place, Row]]) -> Iterator[pd.DataFrame]:
-    for (name, bundle), of_file in groupby(placed, key=lambda each: (each[0].file, each[0].bundle)):
-        # A Bundle may be called like its patient, whom no report names.
-        file = f"Bundle {bundle:,} by name" if bundle else name
+    for file, of_file in groupby(placed, key=lambda each: each[0].file):
         while waiting := list(islice(of_file, _ROWS_PER_CHUNK)):
             lines = np.array([place.line for place, _ in waiting])
             columns = dict(zip(Row._fields, map(list, zip(*(row for _, row in waiting), strict=True)), strict=True))
@@ -220,6 +218,9 @@ class _Reader:
             kind = head.get("resourceType") if head is not None else _BUNDLE
             if not isinstance(kind, str):
                 raise SourceError(f"{file.name}: line 1 has no resourceType, so it is not a FHIR resource. {_ADVICE}")
+            if kind == _BUNDLE and file.name != source.name:
+                # It may be called like its patient, whom no report and no error names.
+                file = replace(file, name=f"Bundle {len(out.get(kind, ())) + 1:,} by name")
             if kind in used:
                 out.setdefault(kind, []).append(file)
             else:
@@ -241,8 +242,8 @@ class _Reader:
             if n := len(self._former[kind]):
                 what = counted(n, "entry", "entries") if kind == _BUNDLE else f"{counted(n, 'line')} of {kind}"
                 self.remarks.append(f"{what} left out: a later version of the same resource follows.")
-        for nth, file in enumerate(files, 1):
-            for resource, place in islice(_placed(kind, file, nth), n_lines):
+        for file in files:
+            for resource, place in islice(_placed(kind, file), n_lines):
                 if place in self._former.get(kind, ()):
                     continue
                 with _refusing(place):
@@ -664,14 +665,14 @@ class _Reader:
         self._waiting.clear()
 
 
-def _placed(kind: str, file: TextFile, nth: int) -> Iterator[tuple[JsonObject, Place]]:
+def _placed(kind: str, file: TextFile) -> Iterator[tuple[JsonObject, Place]]:
     """Return the resources of a file with where they stand: of ndjson the line, of Bundles the entry."""
     if kind != _BUNDLE:
         for line, resource in objects(file):
             yield resource, Place(file.name, line)
         return
-    place = Place(file.name, 1, nth)
-    for entry in ({"resource": each} for _, each in objects(file)) if is_ndjson(file.name) else entries(file):
+    place = Place(file.name, 1, "entry")
+    for entry in entries(file):
         with _refusing(place):
             for resource in _resources(entry):
                 yield resource, place
@@ -727,9 +728,9 @@ def _repeated(kind: str, files: Sequence[TextFile]) -> Iterator[tuple[JsonObject
     if kind != _BUNDLE:
         yield from ((resource, Place(name, line)) for name, line, resource in repeated(files))
         return
-    wanted = more_than_once(hash(str(each.get("id"))) for file in files for each, _ in _placed(kind, file, 1))
-    for nth, file in enumerate(files if wanted else (), 1):
-        yield from (each for each in _placed(kind, file, nth) if hash(str(each[0].get("id"))) in wanted)
+    wanted = more_than_once(hash(str(each.get("id"))) for file in files for each, _ in _placed(kind, file))
+    for file in files if wanted else ():
+        yield from (each for each in _placed(kind, file) if hash(str(each[0].get("id"))) in wanted)
 
 
 @contextmanager
@@ -738,8 +739,7 @@ def _refusing(place: Place) -> Iterator[None]:
     try:
         yield
     except WrongElementError as error:
-        unit = "entry" if place.bundle else "line"
-        raise SourceError(f"{place.file}: {unit} {place.line:,}: {error}. {_ADVICE}") from None
+        raise SourceError(f"{place.file}: {place.unit} {place.line:,}: {error}. {_ADVICE}") from None
 
 
 def _order(resource: JsonObject, start: datetime | None, *said: object) -> str:

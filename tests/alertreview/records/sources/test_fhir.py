@@ -264,6 +264,17 @@ def test_a_doubt_about_a_bundle_does_not_say_what_its_file_is_called(tmp_path):
     assert "Lovelace" not in report.to_html()
 
 
+@pytest.mark.parametrize(("harm", "rule"), BROKEN[:3], ids=[rule for _, rule in BROKEN[:3]])
+def test_an_error_in_a_bundle_does_not_say_what_its_file_is_called(tmp_path, capsys, harm, rule):
+    source = tmp_path / "records"
+    source.mkdir()
+    (source / "Ada_Lovelace.json").write_text(harm(dump(bundle(*WHOLE))))
+    assert main(["import", str(source), "--home", str(tmp_path / "site")]) == 2
+    said = capsys.readouterr().err
+    assert f"Bundle 1 by name: {rule}" in said
+    assert "Lovelace" not in said
+
+
 STAY = [patient(), encounter(), lab()]
 
 
