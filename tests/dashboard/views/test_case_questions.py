@@ -102,7 +102,9 @@ def test_each_answer_stands_on_the_page_as_the_source_has_it(
     assert len(drawn) + (int(more[1]) if more else 0) == len(ran), "what else ran"
 
     later = own[(own["time"] >= at) & (own["time"] < at + 3 * DAY)]["time"]
-    afterwards = f"on {later.iloc[0].day} {later.iloc[0]:%b at %H:%M}" if len(later) else "was not"
+    afterwards = (
+        f"on {later.iloc[0].day} {later.iloc[0]:%b at %H:%M}" if len(later) else f"not {row.kind.words.done} in the"
+    )
     assert afterwards in text, "what happened afterwards"
     assert "most similar days of other patients" in text, "what similar patients got"
     assert "Why it was" in text, "why the program found it odd"
