@@ -35,10 +35,10 @@ def test_dot_sums_in_the_precision_of_its_arrays(n, kind):
 
 @pytest.mark.parametrize(("kind", "rows_kind"), [(np.float32, np.uint32), (np.float64, np.int64)])
 @pytest.mark.parametrize("n", LENGTHS)
-@pytest.mark.parametrize("n_rows", [0, 1, 7, 20])
+@pytest.mark.parametrize("n_rows", [0, 1, 4, 7])
 def test_combine_rows_reads_as_many_columns_as_the_total_has(n, kind, rows_kind, n_rows):
     matrix, factors = numbers(kind, 12, n + 3), numbers(kind, n_rows)
-    rows = (np.arange(n_rows) * 7 % 12).astype(rows_kind)
+    rows = np.array([3, 0, 11, 3, 7, 1, 10][:n_rows], dtype=rows_kind)
     total = np.full(n + 2, 9, dtype=kind)
     compiled.combine_rows(matrix, rows, factors, total[1 : n + 1])
     expected = factors.astype(float) @ matrix[rows, :n]
