@@ -1,5 +1,6 @@
 """Alerts on the command line: the top of the list as a table, CSV or JSON."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -47,49 +48,48 @@ def list_alerts(
 
 def render_alerts(rows: tuple[AlertRow, ...], output_format: str, *, simulated: bool) -> str:
     """Write alerts as a table, "csv" or "json" with the same fields, in the order given, which is their ``rank``."""
-    records = alert_records(rows, simulated=simulated)
     if output_format == "table":
-        return _table(rows, records, simulated)
-    return as_text(records, list(_record(0, None, simulated)), output_format)
+        return _table(rows, simulated)
+    return as_text(alert_records(rows, simulated=simulated), ("rank", *_FIELDS, "simulated"), output_format)
 
 
 def alert_records(rows: tuple[AlertRow, ...], *, simulated: bool) -> list[dict[str, object]]:
     """Return alerts as records of texts and numbers, in their order; ``rank`` is the position in it."""
-    return [_record(position, row, simulated) for position, row in enumerate(rows, start=1)]
+    return [
+        {"rank": position, **{name: found(row) for name, found in _FIELDS.items()}, "simulated": simulated}
+        for position, row in enumerate(rows, start=1)
+    ]
 
 
-def _record(position: int, row: AlertRow | None, simulated: bool) -> dict[str, object]:
-    return {
-        "rank": position,
-        "alert_id": row and row.alert_id,
-        "task": row and row.task_name,
-        "task_key": row and row.task_key,
-        "kind": row and row.kind.value,
-        "decision": row and row.decision.value,
-        "patient_id": row and row.patient_id,
-        "snapshot_at": row and row.snapshot_at.isoformat(),
-        "unit": row and row.unit,
-        "score": row and round(row.score, 6),
-        "scaled_score": row and round(row.scaled_score, 6),
-        "support": row and round(row.support, 6),
-        "rank_in_list": row and row.rank,
-        "simulated": simulated,
-    }
+_FIELDS: Mapping[str, Callable[[AlertRow], object]] = {
+    "alert_id": lambda row: row.alert_id,
+    "task": lambda row: row.task_name,
+    "task_key": lambda row: row.task_key,
+    "kind": lambda row: row.kind.value,
+    "decision": lambda row: row.decision.value,
+    "patient_id": lambda row: row.patient_id,
+    "snapshot_at": lambda row: row.snapshot_at.isoformat(),
+    "unit": lambda row: row.unit,
+    "score": lambda row: round(row.score, 6),
+    "scaled_score": lambda row: round(row.scaled_score, 6),
+    "support": lambda row: round(row.support, 6),
+    "rank_in_list": lambda row: row.rank,
+}
 
 
-def _table(rows: tuple[AlertRow, ...], records: list[dict[str, object]], simulated: bool) -> str:
-    if not records:
+def _table(rows: tuple[AlertRow, ...], simulated: bool) -> str:
+    if not rows:
         return "No alerts. Score the site first (alertreview score), or leave out a filter.\n"
     columns = {
-        "#": [str(record["rank"]) for record in records],
-        "alert": [str(record["alert_id"]) for record in records],
+        "#": [str(position) for position in range(1, len(rows) + 1)],
+        "alert": [str(row.alert_id) for row in rows],
         "decision in question": [row.decision_words for row in rows],
-        "type": [str(record["decision"]) for record in records],
-        "scaled": [f"{record['scaled_score']:.3f}" for record in records],
-        "support": [f"{record['support']:.2f}" for record in records],
-        "patient": [str(record["patient_id"]) for record in records],
-        "at": [str(record["snapshot_at"])[:16].replace("T", " ") for record in records],
-        "unit": [str(record["unit"]) for record in records],
+        "type": [row.decision.value for row in rows],
+        "scaled": [f"{row.scaled_score:.3f}" for row in rows],
+        "support": [f"{row.support:.2f}" for row in rows],
+        "patient": [row.patient_id for row in rows],
+        "at": [f"{row.snapshot_at:%Y-%m-%d %H:%M}" for row in rows],
+        "unit": [str(row.unit) for row in rows],
     }
     heading = "Simulated data: no real patient stands behind these alerts.\n" if simulated else ""
     return heading + aligned(columns, right={"#", "alert", "scaled", "support"})

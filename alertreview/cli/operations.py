@@ -151,12 +151,10 @@ def digest(application: "Application", dry_run: bool, output_format: str) -> Non
         "without_address": [one.name for one in outcome.without_address],
         "studies_posted": outcome.n_posted,
     }
-    if output_format == "json":
-        show(result, (), output_format)
-        return
-    tell(f"Sent: {len(outcome.sent)}. Sent before on this day: {len(outcome.sent_before)}.")
+    said = [f"Sent: {len(outcome.sent)}. Sent before on this day: {len(outcome.sent_before)}."]
     if outcome.n_posted:
-        tell(f"Posted to the webhook: {outcome.n_posted} {'study' if outcome.n_posted == 1 else 'studies'}.")
+        said.append(f"Posted to the webhook: {counted(outcome.n_posted, 'study', 'studies')}.")
+    tell_done(result, said, output_format)
 
 
 @click.group()

@@ -1,6 +1,6 @@
 """The command that scores: everything anew, or only new instances against what an earlier run learned."""
 
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from alertreview.cli.options import COUNT, SEED, list_format, result_format, site_options, with_application
-from alertreview.cli.tables import print_list, show, tell
+from alertreview.cli.tables import print_list, show, tell_done
 from alertreview.settings import Settings, load_settings
 from core.errors import NotFoundError
 
@@ -103,8 +103,9 @@ def score(
     from alertreview.cli.console import progress_bar
     from alertreview.operations.upgrade import open_database
     from alertreview.records.doubts import require_trusted
+    from alertreview.scoring.cluster import cluster_workers
     from alertreview.scoring.resume import ScoringRequest
-    from alertreview.scoring.score_site import PublishedRun, published_already
+    from alertreview.scoring.score_site import PublishedRun, published_already, score_site
     from core.scoring.scorers import SCORERS, SHARED, describe_scorer
 
     if list_scorers:
@@ -132,13 +133,10 @@ def score(
         if outcome is None and not again:
             outcome = published_already(settings, site_database, request)
         if outcome is None:
-            outcome = _score_anew(settings, site_database, request, cluster, progress, again=again)
-    if output_format == "json":
-        is_new = not isinstance(outcome, PublishedRun)
-        show({"run": outcome.run_id, "is_new": is_new}, (), output_format)
-        return
-    for line in outcome.lines():
-        tell(line)
+            with cluster_workers(cluster) if cluster else nullcontext() as workers:
+                outcome = score_site(settings, site_database, request, progress, workers, again=again)
+    is_new = not isinstance(outcome, PublishedRun)
+    tell_done({"run": outcome.run_id, "is_new": is_new}, outcome.lines(), output_format)
 
 
 def _check_from_run(from_run: str | None, since: str | None, given: list[str]) -> None:
@@ -187,23 +185,6 @@ def _score_new(
         progress=progress,
         unless_published=None if again else request,
     )
-
-
-def _score_anew(
-    settings: Settings,
-    database: "Database",
-    request: "ScoringRequest",
-    cluster: str | None,
-    progress: "Progress | None",
-    *,
-    again: bool,
-) -> "ScoringOutcome":
-    from alertreview.scoring.cluster import cluster_workers
-    from alertreview.scoring.score_site import score_site
-
-    with ExitStack() as stack:
-        workers = stack.enter_context(cluster_workers(cluster)) if cluster else None
-        return score_site(settings, database, request, progress, workers, again=again)
 
 
 @click.group()

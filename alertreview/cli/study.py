@@ -1,5 +1,6 @@
 """Commands on a study: its report, a signature, exported labels, and the report again from exported files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,10 @@ from alertreview.cli.options import (
     with_application,
 )
 from alertreview.cli.tables import STANDARD_OUTPUT, is_set, print_list, tell, tell_done, write_out
+from alertreview.settings import now
 from core.errors import InvalidInputError, SourceError
 from core.number_texts import counted
+from core.vocabulary import PersonId, Role
 
 if TYPE_CHECKING:
     from alertreview.application import Application
@@ -105,10 +108,16 @@ def study_create(
 
     The defaults are the method paper's: 222 cases, three readers each.
     """
-    from alertreview.cli.study_setup import set_up_study
-    from alertreview.studies.models import StudyPlan
+    from alertreview.studies.models import Rubric, StudyPlan
     from core.vocabulary import OPEN_PANEL_LIMIT
 
+    if len(set(readers)) != len(readers):
+        raise InvalidInputError("A reader is named twice. Name each reader once.")
+    if len(readers) < readers_per_case:
+        raise InvalidInputError(
+            f"{counted(len(readers), 'reader')} named; each case needs {readers_per_case}. "
+            "Name more, or lower --readers-per-case."
+        )
     divided = _numbers("--quantiles", quantiles)
     plan = StudyPlan(
         n_cases=cases,
@@ -121,11 +130,28 @@ def study_create(
         quantiles=divided,
         half_in_largest=half_in_largest,
     )
-    made = set_up_study(application, slug, title, readers, plan, is_open_panel=open_panel)
+    application.study_desk.set_up(slug, title, plan, Rubric(), [], is_open_panel=open_panel)
+    application.studies.add_readers(slug, _people_named(application, readers))
+    application.studies.open_study(slug)
+    made = application.studies.view(slug)
     result = {"study": made.slug, "cases": made.n_cases, "readers_per_case": made.n_slots, "readers": len(readers)}
-    each, all_readers = (f"{n} reader{'' if n == 1 else 's'}" for n in (made.n_slots, len(readers)))
+    each, all_readers = (counted(n, "reader") for n in (made.n_slots, len(readers)))
     said = f"Study {made.slug} is open: {made.n_cases} cases, {each} each, {all_readers}."
     tell_done(result, [said, OPEN_PANEL_LIMIT] if made.is_open_panel else [said], output_format)
+
+
+def _people_named(application: "Application", names: Sequence[str]) -> list[PersonId]:
+    """Return the numbers of people by name; whoever is not known becomes a reviewer."""
+    with application.database.write() as uow:
+        numbers = []
+        for name in names:
+            person = uow.people.by_name(name)
+            if person is None:
+                person = uow.people.add(name, Role.REVIEWER, created_at=now())
+                uow.audit.append(now(), "command line", "person added", f"person {person.id}", {"role": "reviewer"})
+            numbers.append(person.id)
+        uow.commit()
+    return numbers
 
 
 def _edges(written: str) -> tuple[float, ...]:

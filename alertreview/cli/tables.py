@@ -40,11 +40,7 @@ def show(result: Mapping[str, Any], lines: Iterable[str], output_format: str) ->
 
 def tell_done(result: Mapping[str, Any], sentences: Iterable[str], output_format: str) -> None:
     """Tell what was done, or print it as one JSON object, ``-q`` or not."""
-    if output_format == "json":
-        show(result, (), output_format)
-        return
-    for sentence in sentences:
-        tell(sentence)
+    show(result, () if is_set("quiet") else sentences, output_format)
 
 
 def as_text(records: Sequence[Mapping[str, Any]], names: Sequence[str], output_format: str) -> str:

@@ -293,7 +293,7 @@ def test_the_command_takes_the_stored_past_unless_told_how_to_learn(
         anew.append(request)
         raise RefusedError("It would learn anew.")
 
-    monkeypatch.setattr("alertreview.cli.score._score_anew", learns)
+    monkeypatch.setattr("alertreview.scoring.score_site.score_site", learns)
 
     def learned_anew(*options: str) -> bool:
         n_before = len(anew)
