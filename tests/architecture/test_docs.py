@@ -102,7 +102,8 @@ def test_every_column_of_every_table_says_what_it_holds() -> None:
 
 
 def test_every_command_stands_in_a_guide_and_every_option_in_the_list_of_commands() -> None:
-    guides, page = written_by_hand(), (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    guides = "\n".join(path.read_text(encoding="utf-8") for path in BY_HAND if path.name != "CHANGELOG.md")
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     for path, command in generated_docs.commands(cli):
         if isinstance(command, click.Group):
             continue
