@@ -236,6 +236,19 @@ def test_reasons_for_missing_figures_are_the_words_of_the_code() -> None:
     assert [words for words in quoted if words not in code] == []
 
 
+def test_messages_to_look_up_are_the_words_of_the_code() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = text.split("## Troubleshooting\n")[1].split("\n## ")[0]
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "db").rglob("*.py"))
+    parts = [
+        part.strip()
+        for message in re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)[1:]
+        for part in re.split(r"\b[NM]\b", message)
+    ]
+    assert len(parts) > 8
+    assert [part for part in parts if part not in code] == []
+
+
 def numbers_of_a_report(kind: Any = StudyReport, seen: set[type] | None = None) -> Iterator[str]:
     """Yield the names of all fields of a report that hold numbers or figures; of an estimate only its own name."""
     seen = set() if seen is None else seen
