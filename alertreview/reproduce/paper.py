@@ -1,8 +1,6 @@
 """What the repeated experiments share: runs kept one by one, tables for people and programs, pages with figures."""
 
-import csv
 import hashlib
-import io
 import json
 import platform
 import warnings
@@ -14,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import joblib
 import numpy as np
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from alertreview import __version__
@@ -181,7 +180,7 @@ class Results:
             footer=f"Made by: alertreview reproduce {self.name} --runs {options.runs} --seed {options.seed}",
         )
         content = {
-            ".csv": _csv([{**row, "simulated": self.simulated} for row in self.rows]),
+            ".csv": pd.DataFrame(self.rows).assign(simulated=self.simulated).to_csv(index=False, lineterminator="\n"),
             ".json": json.dumps({"about": about, "summary": self.summary, "tables": tables}, indent=1),
             ".html": write_html(page),
             ".md": "\n".join(grid.markdown() for grid in self.grids),
@@ -191,15 +190,6 @@ class Results:
             paths.append(options.out / f"{self.name}{ending}")
             write_bytes(paths[-1], text.encode())
         return paths
-
-
-def _csv(rows: Sequence[Row]) -> str:
-    buffer = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(buffer, names, lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue()
 
 
 def mean_and_spread(values: Sequence[float], *, percent: bool = True) -> str:

@@ -24,6 +24,7 @@ from alertreview.reproduce.paper import Grid, Options, Results, Row, collect_run
 from alertreview.settings import Progress
 from core.evaluation import rank_auc
 from core.scoring.calibration import calibrate, soft_label_evidence
+from core.scoring.evidence import expectation_and_support
 from core.scoring.task_graph import build_task_graph, extend
 from core.statistics.estimate import Estimate
 from core.validation import FloatArray
@@ -67,7 +68,13 @@ def task_scores(data: TaskData, task: int, seed: int, run: int) -> Scores:
 def default_scores(study: MedicalStudy, seed: int, run: int) -> FloatArray:
     """Return the scores of recent instances by the default scorer: support x calibrated P, mean over three graphs."""
     groups, n_past = study.prepared.groups, study.prepared.n_past
-    evidence, supports, decisions = [], [], []
+    evidence: list[FloatArray] = []
+    supports: list[FloatArray] = []
+    decisions: list[FloatArray] = []
+
+    def past_positive(place: int) -> FloatArray:
+        return np.asarray(decisions[place][:n_past] > 0, dtype=np.float64)
+
     for task in study.tasks:
         data = task_data(study.prepared, task)
         left_out, support = np.zeros(len(data.y)), np.zeros(len(data.y))
@@ -83,14 +90,13 @@ def default_scores(study: MedicalStudy, seed: int, run: int) -> FloatArray:
                 label_weight=1.0,
                 regularization=0.0,
             )
-            tied = extend(graph, data.features, groups, 75)
-            a = tied.conductance
-            left_out += np.divide(tied.inflow, a, out=np.zeros_like(a), where=a > 0) / N_GRAPHS
-            support += a / (1.0 + a) / N_GRAPHS
+            expected, tied = expectation_and_support(graph, extend(graph, data.features, groups, 75))
+            left_out += expected / N_GRAPHS
+            support += tied / N_GRAPHS
         evidence.append(soft_label_evidence(left_out))
         supports.append(support[n_past:])
         decisions.append(data.y)
-    lines = calibrate([e[:n_past] for e in evidence], [(y[:n_past] > 0).astype(float) for y in decisions])
+    lines = calibrate(lambda place: evidence[place][:n_past], past_positive, len(decisions))
     columns = [
         supports[place] / (1 + np.exp(y[n_past:] * lines.log_odds(place, evidence[place][n_past:])))
         for place, y in enumerate(decisions)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from core.errors import InvalidInputError
@@ -20,10 +20,6 @@ class NearestPast:
     # Shape (n_nearest,): exp(-d^2 / (s_i s_j)) in (0, 1]; 1 = the same state. s is the distance to the 7th nearest past
     # instance.
     similarities: FloatArray
-    # Shape (n_kept,): in the order of the features given: how much of the nearness lies in each. A feature counts by
-    # how much smaller its squared difference to the nearest instances is than between two past instances at large; the
-    # shares add up to 1, or are all 0 when the nearest are no nearer than any.
-    feature_shares: FloatArray
 
 
 def nearest_past(
@@ -34,16 +30,13 @@ def nearest_past(
     *,
     is_flag: ArrayLike,
     n_nearest: int = 10,
-    excluded: NDArray[np.bool_] | None = None,
-    clip: float = 2.5,
     is_elapsed: ArrayLike | None = None,
 ) -> NearestPast:
     """Find the past instances most similar to one instance in the eyes of one task; fewer when the past holds fewer.
 
     `X_past` and `x` are raw features, as in the cohort; the features the task looks at and their psi are those of
-    `core.scoring.all_tasks.TaskScores`, `clip` and `is_elapsed` those of the scoring run. A feature `is_flag` where not
-    stored means 0. Past instances `excluded` may not be shown, such as other days of the same patient. Raise
-    InvalidInputError when features and weights do not fit, or every past instance is excluded.
+    `core.scoring.scores.TaskScores`, `is_elapsed` that of the scoring run. A feature `is_flag` where not stored means
+    0. Raise InvalidInputError when features and weights do not fit.
     """
     kept = np.asarray(feature_indices, dtype=np.int64)
     psi = np.asarray(feature_weights, dtype=np.float64)
@@ -53,22 +46,17 @@ def nearest_past(
         )
     past = sparse.csr_array(X_past)[:, kept]
     elapsed = None if is_elapsed is None else np.asarray(is_elapsed, dtype=bool)[kept]
-    standardizer = SparseStandardizer(clip=clip).fit(past, np.asarray(is_flag, dtype=bool)[kept], elapsed)
+    standardizer = SparseStandardizer().fit(past, np.asarray(is_flag, dtype=bool)[kept], elapsed)
     weights = psi / psi.mean()
     points = standardizer.transform(past).toarray().astype(np.float64) * weights
     query = standardizer.transform(sparse.csr_array(x)[:, kept]).toarray().astype(np.float64) * weights
-    allowed = np.arange(len(points)) if excluded is None else np.flatnonzero(~excluded)
-    if len(allowed) == 0:
-        raise InvalidInputError("Every past instance is excluded, so there is nothing to compare with. Exclude fewer.")
     scale_rank = 7
-    near = nearest(points[allowed], query, min(max(n_nearest, scale_rank), len(allowed)))
+    near = nearest(points, query, min(max(n_nearest, scale_rank), len(points)))
     own_scale = local_scales(near)[0]
-    shown = near.indices[0, :n_nearest]
+    rows = near.indices[0, :n_nearest]
     squared = near.squared_distances[0, :n_nearest]
-    rows = allowed[shown]
     scales = _past_scales(points, rows, scale_rank)
-    shares = _feature_shares(points, (points[rows] - query) ** 2)
-    return NearestPast(rows, np.exp(-squared / (own_scale * scales)), shares)
+    return NearestPast(rows, np.exp(-squared / (own_scale * scales)))
 
 
 def _past_scales(points: FloatArray, rows: IntArray, rank: int) -> FloatArray:
@@ -79,10 +67,3 @@ def _past_scales(points: FloatArray, rows: IntArray, rank: int) -> FloatArray:
         np.take_along_axis(near.indices, order, axis=1), np.take_along_axis(near.squared_distances, order, axis=1)
     )
     return local_scales(others)
-
-
-def _feature_shares(points: FloatArray, squared_differences: FloatArray) -> FloatArray:
-    at_large = 2 * points.var(axis=0)
-    nearness = np.maximum(at_large - squared_differences.mean(axis=0), 0.0)
-    total = float(nearness.sum())
-    return nearness / total if total > 0 else np.zeros(len(nearness))

@@ -244,26 +244,24 @@ def solve_shared_graph(
     groups: IntArray,
     *,
     ridge: float,
-    multiplicities: FloatArray | None = None,
     keep: Callable[[IntArray, NDArray[np.float32]], None] | None = None,
     n_jobs: int | None = None,
 ) -> SharedSolution:
-    """Solve (K^-1 + V / (ridge n)) l = V y / (ridge n) for all tasks at once, each group's own targets left out.
+    """Solve (K^-1 + 1 / (ridge n)) l = y / (ridge n) for all tasks at once, each group's own targets left out.
 
-    The paper's eq. (had:sle) with the regulariser K^-1 in the place of the Laplacian and c = 1 / (ridge n); V are
-    multiplicities as in its section "Backbone Graph", n their sum. A large constant in K leaves the tasks' means free.
-    With M = (K + ridge n V^-1)^-1 and a = M y, a group P is left out in closed form: l_P = y_P - M_PP^-1 a_P.
+    The paper's eq. (had:sle) with the regulariser K^-1 in the place of the Laplacian and c = 1 / (ridge n), n the
+    number of past instances. A large constant in K leaves the tasks' means free. With M = (K + ridge n)^-1 and a = M y,
+    a group P is left out in closed form: l_P = y_P - M_PP^-1 a_P.
 
     K = coordinates coordinates' (see `CosineMap`), past rows first; targets have shape (n_past, n_tasks), groups, which
-    are patients, shape (n_past + n_recent,), and multiplicities, ones without, shape (n_past,).
+    are patients, shape (n_past + n_recent,).
 
     With `keep`, which is called from threads with a few rows at a time and their soft labels, the solution has none.
     Those rows of coordinates and targets are not read again.
     """
     n_past, n_tasks = targets.shape
-    copies = np.ones(n_past) if multiplicities is None else np.asarray(multiplicities, dtype=np.float64)
-    system, right = _normal_equations(coordinates, targets, copies)
-    penalty = ridge * float(copies.sum())
+    system, right = _normal_equations(coordinates, targets)
+    penalty = ridge * n_past
     system[np.diag_indices(len(system))] += penalty
     root = np.linalg.cholesky(system)
     coefficients = solve_triangular(root.T, solve_triangular(root, right, lower=True), lower=False)
@@ -278,7 +276,7 @@ def solve_shared_graph(
         rotated = solve_triangular(root, _with_constant(rows).T, lower=True).T
         left = np.einsum("ij,ij->i", rotated, rotated)
         for part in parts:
-            _leave_out(part, members, rotated, targets, np.sqrt(copies), expected, left)
+            _leave_out(part, members, rotated, targets, expected, left)
         (keep or soft_labels.__setitem__)(members, expected)
         support[members] = _support(left, penalty, ridge)
 
@@ -292,7 +290,6 @@ def _leave_out(
     members: IntArray,
     rotated: FloatArray,
     targets: Rows,
-    there: FloatArray,
     expected: NDArray[np.float32],
     left: FloatArray,
 ) -> None:
@@ -303,17 +300,15 @@ def _leave_out(
     if len(past) == 0:
         return
     rows, found = rotated[part], expected[part]
-    weights = there[past][:, None]
-    weighted, y = rows[own] * weights, targets[past]
-    residual = weights * (y - found[own])
-    rest = np.eye(len(past)) - weighted @ weighted.T
-    solved = np.linalg.solve(rest, np.hstack((residual, weighted @ rows.T)))
+    mine, y = rows[own], targets[past]
+    rest = np.eye(len(past)) - mine @ mine.T
+    solved = np.linalg.solve(rest, np.hstack((y - found[own], mine @ rows.T)))
     # What is left of the variance when the group itself is unknown: x' (S - X_P' X_P)^-1 x.
-    left[part] += np.einsum("ij,ji->i", rows @ weighted.T, solved[:, n_tasks:])
+    left[part] += np.einsum("ij,ji->i", rows @ mine.T, solved[:, n_tasks:])
     solved = solved[:, :n_tasks]
-    found[own] = y - solved / weights
+    found[own] = y - solved
     if not own.all():
-        found[~own] -= rows[~own] @ (weighted.T @ solved)
+        found[~own] -= rows[~own] @ (mine.T @ solved)
 
 
 def _support(variance: FloatArray, penalty: float, ridge: float) -> FloatArray:
@@ -351,21 +346,19 @@ def _with_constant(coordinates: NDArray[np.float32]) -> FloatArray:
     return np.hstack((coordinates.astype(np.float64), np.full((len(coordinates), 1), _INTERCEPT)))
 
 
-def _normal_equations(coordinates: Rows, targets: Rows, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return X' V X and X' V y of the past, a few rows at a time; products in float32, sums in float64."""
+def _normal_equations(coordinates: Rows, targets: Rows) -> tuple[FloatArray, FloatArray]:
+    """Return X' X and X' y of the past, a few rows at a time; products in float32, sums in float64."""
     n_past, n_tasks = targets.shape
     size = coordinates.shape[1] + 1
     system, right = np.zeros((size, size)), np.zeros((size, n_tasks))
     for begin in range(0, n_past, _ROWS_AT_ONCE):
         end = min(begin + _ROWS_AT_ONCE, n_past)
-        rows, weights = coordinates[begin:end], copies[begin:end]
-        weighted = rows * weights[:, None].astype(np.float32)
-        y = targets[begin:end]
-        system[:-1, :-1] += weighted.T @ rows
-        right[:-1] += weighted.T @ y.astype(np.float32)
-        sums = _INTERCEPT * weighted.sum(axis=0, dtype=np.float64)
+        rows, y = coordinates[begin:end], targets[begin:end]
+        system[:-1, :-1] += rows.T @ rows
+        right[:-1] += rows.T @ y.astype(np.float32)
+        sums = _INTERCEPT * rows.sum(axis=0, dtype=np.float64)
         system[-1, :-1] += sums
         system[:-1, -1] += sums
-        system[-1, -1] += _INTERCEPT**2 * weights.sum()
-        right[-1] += _INTERCEPT * (weights @ y)
+        right[-1] += _INTERCEPT * y.sum(axis=0, dtype=np.float64)
+    system[-1, -1] = _INTERCEPT**2 * n_past
     return system, right

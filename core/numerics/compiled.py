@@ -22,7 +22,6 @@ SOURCES: Final = (
     "graph/extension",
     "graph/feature_rows",
     "graph/kernels",
-    "graph/neighbour_search",
     "graph/shared_graph",
     "numerics/boosted_trees",
     "numerics/compiled",

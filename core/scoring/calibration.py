@@ -4,7 +4,7 @@ A line fitted to one rare task alone often gets a negative slope by accident and
 therefore not negative and shrunk towards their common mean by as much as their spread between tasks allows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,15 +43,12 @@ class Calibration:
     # `intercepts` and `slopes`: shape (n_tasks,).
     intercepts: FloatArray
     slopes: FloatArray
-    # `slope_mean` and `slope_spread`: beta_0 and tau of the slopes between tasks.
-    slope_mean: float
-    slope_spread: float
 
     @classmethod
     def identity(cls, n_tasks: int) -> "Calibration":
         """Return lines that leave log odds as they are."""
         nothing, ones = np.zeros(n_tasks), np.ones(n_tasks)
-        return cls(nothing, nothing, ones, 1.0, 0.0)
+        return cls(nothing, nothing, ones)
 
     def log_odds(self, task: int, evidence: ArrayLike) -> FloatArray:
         """Log odds of y = +1 for evidence of the `task`-th task; shape of `evidence`."""
@@ -159,29 +156,22 @@ def pool_slopes(slopes: FloatArray, errors: FloatArray) -> tuple[float, float]:
 
 
 def calibrate(
-    evidence: Sequence[FloatArray] | Callable[[int], FloatArray],
-    positive: Sequence[FloatArray] | Callable[[int], FloatArray],
-    n_tasks: int | None = None,
+    evidence: Callable[[int], FloatArray],
+    positive: Callable[[int], FloatArray],
+    n_tasks: int,
     n_jobs: int | None = None,
 ) -> Calibration:
     """Calibrate all tasks together: lone lines, their pooled slope, then lines shrunk towards it.
 
     Evidence of the past is found without the instance's own patient, `positive` is 1.0 where the decision was taken,
-    else 0.0: both of each task, or as a function of its position, which spares holding all tasks at once and is called
-    from threads.
+    else 0.0: of the task at a position, one at a time, which spares holding all at once; both are called from threads.
     """
-    if n_tasks is None:
-        if callable(evidence):
-            raise InvalidInputError("calibrate needs n_tasks when the evidence comes from a callable. Pass it.")
-        n_tasks = len(evidence)
-    get_evidence = evidence if callable(evidence) else evidence.__getitem__
-    get_positive = positive if callable(positive) else positive.__getitem__
     in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
 
     def alone(task: int) -> tuple[float, LogisticLine]:
-        values = np.asarray(get_evidence(task), dtype=np.float64)
+        values = np.asarray(evidence(task), dtype=np.float64)
         center = float(values.mean())
-        return center, fit_line(values - center, get_positive(task))
+        return center, fit_line(values - center, positive(task))
 
     found = in_threads(joblib.delayed(alone)(task) for task in range(n_tasks))
     centers = np.array([center for center, _ in found])
@@ -190,8 +180,8 @@ def calibrate(
     mean, spread = pool_slopes(alone_slopes, np.array([line.slope_error for line in alone_lines]))
 
     def together(task: int) -> LogisticLine:
-        positives = get_positive(task)
-        values = np.asarray(get_evidence(task), dtype=np.float64) - centers[task]
+        positives = positive(task)
+        values = np.asarray(evidence(task), dtype=np.float64) - centers[task]
         line = fit_line(values, positives, slope_mean=mean, slope_spread=spread, start=alone_lines[task])
         if line.slope >= 0:
             return line
@@ -200,6 +190,4 @@ def calibrate(
         return LogisticLine(float(np.log(share / (1 - share))), 0.0, line.slope_error)
 
     lines = list(in_threads(joblib.delayed(together)(task) for task in range(n_tasks)))
-    return Calibration(
-        centers, np.array([line.intercept for line in lines]), np.array([line.slope for line in lines]), mean, spread
-    )
+    return Calibration(centers, np.array([line.intercept for line in lines]), np.array([line.slope for line in lines]))

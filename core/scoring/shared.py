@@ -115,10 +115,10 @@ class SharedModel:
         arrays = {name.removeprefix("shared_"): array for name, array in stored.items() if name.startswith("shared_")}
         return cls(arrays.pop("tasks"), arrays)
 
-    def expect(self, columns: sparse.csr_array, raw: sparse.csr_array, n_jobs: int | None = None) -> "Expected":
+    def expect(self, columns: sparse.csr_array, raw: sparse.csr_array) -> "Expected":
         """Expect the decisions of new instances, each by itself, from their standardised and raw features."""
         arrays = self.arrays
-        coordinates = CosineMap.of_arrays(arrays, "map").transform(columns, n_jobs)
+        coordinates = CosineMap.of_arrays(arrays, "map").transform(columns)
         soft_labels = soft_labels_of(coordinates, arrays["first_coefficients"])
         first = _Second.of_arrays(arrays, coordinates, soft_labels)
         expected = soft_labels_of(first[:], arrays["second_coefficients"])
@@ -132,12 +132,12 @@ class SharedModel:
             named = named_flags(there, history.roles.named, log_odds.shape[1])
             of_names = arrays.get("named_effects", np.zeros(log_odds.shape[1]))
             every = slice(None)
-            _add_to_tasks(log_odds, lambda t, old: trees.predict(history.of_task(t, rates[t], old, every)), n_jobs)
+            _add_to_tasks(log_odds, lambda t, old: trees.predict(history.of_task(t, rates[t], old, every)))
             # A model of an earlier version has none.
             intercept, slope = arrays.get("history_line", np.array([0.0, 1.0])).astype(np.float32)
             log_odds = log_odds * slope + intercept
-            _add_to_tasks(log_odds, lambda task, _: _dense(named, task) * of_names[task], n_jobs)
-            _add_to_tasks(log_odds, lambda task, _: effects.of_task(there, task), n_jobs)
+            _add_to_tasks(log_odds, lambda task, _: _dense(named, task) * of_names[task])
+            _add_to_tasks(log_odds, lambda task, _: effects.of_task(there, task))
         penalty, ridge = arrays["penalty_and_ridge"].tolist()
         return Expected(log_odds, support_of(coordinates, arrays["first_root"], penalty, ridge))
 
@@ -488,7 +488,7 @@ def _by_part(part: IntArray, expect: Callable[[int, IntArray], FloatArray]) -> F
     return found
 
 
-def _add_to_tasks(log_odds: LogOdds, added: Callable[[int, LogOdds], FloatArray], n_jobs: int | None) -> None:
+def _add_to_tasks(log_odds: LogOdds, added: Callable[[int, LogOdds], FloatArray], n_jobs: int | None = None) -> None:
     """Add to the log odds of every task in place, tasks side by side."""
 
     def add(task: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.kinds import Kind
+from core.statistics import candidate_figures
 from core.statistics.agreement import (
     cohen_kappa,
     fleiss_kappa,
@@ -17,7 +18,8 @@ from core.statistics.agreement import (
     weighted_agreement,
 )
 from core.statistics.alert_rate import share_of_cases, true_alert_rate
-from core.statistics.auc import delong_interval, delong_paired, roc_curve, task_macro_auc
+from core.statistics.auc import PairedTest, delong_interval, delong_paired, roc_curve, task_macro_auc
+from core.statistics.candidate_figures import Mask
 from core.statistics.consensus import (
     UNUSUAL_OR_RELEVANT,
     CaseLabels,
@@ -30,7 +32,6 @@ from core.statistics.consensus import (
 from core.statistics.estimate import EQUAL_SCORES, BudgetPoint, Estimate, RocCurve, not_computable, usable_cases
 from core.statistics.multi_reader import holm, obuchowski_rockette
 from core.statistics.weighted_auc import WeightedPairs
-from core.studies.candidate_figures import CandidateFigures
 from core.studies.report import (
     AgreementFigures,
     AgreementReport,
@@ -53,6 +54,57 @@ from core.studies.report import (
 )
 from core.studies.report_input import StudyArrays
 from core.vocabulary import VOTES, CaseState, Decision
+
+
+class CandidateFigures:
+    """Weighted figures of one labelling of a study's cases: 1 positive, 0 negative, NaN undetermined."""
+
+    def __init__(self, study: StudyArrays, y: FloatArray) -> None:
+        self._study, self._level = study, study.source.level
+        self._figures = candidate_figures.CandidateFigures(
+            y, study.weight, study.patient, study.stratum, study.stratum_size, self._level
+        )
+
+    def auc(self, key: str, inside: Mask | None = None) -> Estimate:
+        """Return the AUC of a scorer on the candidates, or on those of a subgroup."""
+        if why := self._why_not(inside, key):
+            return not_computable(why, level=self._level)
+        return self._figures.auc(self._study.scores[key], inside)
+
+    def difference(self, first: str, other: str) -> PairedTest:
+        """Return the AUC of the first scorer less that of the other on the cases that both scored."""
+        if why := self._why_not(None, first, other):
+            return PairedTest(not_computable(why, level=self._level), None, None)
+        return self._figures.difference(self._study.scores[first], self._study.scores[other])
+
+    def share(self, inside: Mask | None = None) -> Estimate:
+        """Return the share of positive candidates, of all or of a subgroup."""
+        if why := self._why_not(inside):
+            return not_computable(why, level=self._level)
+        return self._figures.share(inside)
+
+    def operating_point(self, key: str, threshold: float) -> dict[str, Estimate]:
+        """Return sensitivity, specificity and negative predictive value of showing candidates from a score on."""
+        return self._figures.operating_point(self._study.scores[key], threshold)
+
+    def net_benefit(self, key: str, threshold: float, chance: float) -> Estimate:
+        """Return the net benefit per candidate of showing candidates from a scaled score on."""
+        return self._figures.net_benefit(self._study.scores[key], threshold, chance)
+
+    def group_difference(self, key: str, group: Mask) -> PairedTest:
+        """Return a scorer's AUC in a group less that among the others."""
+        if why := self._why_not(None, key):
+            return PairedTest(not_computable(why, level=self._level), None, None)
+        return self._figures.group_difference(self._study.scores[key], group)
+
+    def _why_not(self, inside: Mask | None, *keys: str) -> str:
+        if any(key in self._study.gone for key in keys):
+            return "no case has a score by this scorer; its run is gone"
+        weight = self._study.weight if inside is None else self._study.weight[inside]
+        if weight.size and np.isnan(weight).all():
+            return "no case has an inclusion probability"
+        return ""
+
 
 GROUPINGS = {"kind": "kind", "decision": "decision", "sex": "sex", "age band": "age_band", "unit": "unit"}
 """What divides cases into subgroups, and the column that says so."""

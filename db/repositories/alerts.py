@@ -3,23 +3,53 @@
 Filters become conditions that an index or the order of ranks can answer.
 """
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from datetime import datetime
 from heapq import merge
 from itertools import islice, permutations
-from typing import Any, TypeAlias, Unpack
+from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, exists, false, func, not_, or_, select, tuple_
 from sqlalchemy.engine import Connection
 
-from core.errors import NotFoundError
+from core.errors import InvalidInputError, NotFoundError
 from core.vocabulary import AlertId, Decision, InstanceId, RunId, TaskId, TriageState
 from db.cache import cached_of_run
 from db.models import Alert, AlertFilters, AlertPage, DecisionKey, Instance, ListedAlert, ScoringRun, Task, Triage
 from db.queries.reading import SEEN, Repository, given, in_parts, run, select_records
-from db.repositories.alert_cursors import Place, cursor_of, read_cursor
+
+_CURSOR = re.compile(rf"(-?\d{{1,11}})\.(\d{{1,11}})\.(\d{{1,11}})\.({'|'.join(Decision)})", re.ASCII)
+
+
+class Place(NamedTuple):
+    """Where an alert stands; places sort as their list does."""
+
+    day: int
+    """The moment in seconds, negative so that the newest is first; 0 in a list that does not go by day."""
+    turn: int
+    decision: str
+    rank: int
+
+
+def cursor_of(place: Place) -> str:
+    """Name a place, for the page after it."""
+    return f"{place.day}.{place.turn}.{place.rank}.{place.decision}"
+
+
+def read_cursor(cursor: str) -> Place:
+    """Read what `cursor_of` wrote; raise InvalidInputError if it was not written there."""
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise InvalidInputError(
+            "The link to this page of the worklist is damaged: its place in the list cannot be read. "
+            "Open the first page."
+        )
+    day, turn, rank, decision = found.groups()
+    return Place(int(day), int(turn), decision, int(rank))
+
 
 Scores: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Scores and scaled scores of the same alerts."""

@@ -50,35 +50,10 @@ def test_the_same_state_has_similarity_one(past):
     assert ((found.similarities > 0) & (found.similarities <= 1)).all()
 
 
-def test_excluded_instances_are_not_shown(past):
-    excluded = np.zeros(60, dtype=bool)
-    excluded[:50] = True
-    found = nearest_past(past, past[7], KEPT, PSI, is_flag=IS_FLAG, n_nearest=20, excluded=excluded)
-    assert sorted(found.rows.tolist()) == list(range(50, 60))
-
-
-def test_shares_add_up_to_one_and_point_to_the_features_that_are_near():
-    random = np.random.default_rng(1)
-    X = random.normal(size=(400, 3)) + 10
-    X[:10, 0] = X[0, 0]  # the nearest agree on feature 0 exactly
-    weights = np.array([1.0, 1.0, 1.0])
-    X[:10, 1:] += random.normal(scale=0.2, size=(10, 2)) - (X[:10, 1:] - 10) * 0.5
-    found = nearest_past(
-        sparse.csr_matrix(X), sparse.csr_matrix(X[:1]), [0, 1, 2], weights, is_flag=np.zeros(3, dtype=bool), n_nearest=5
-    )
-    assert found.feature_shares.sum() == pytest.approx(1)
-    assert found.feature_shares[0] > 0.2
-    assert (found.feature_shares >= 0).all()
-
-
 @pytest.mark.parametrize(
-    ("features", "weights", "excluded", "words"),
-    [
-        ([], [], None, "0 features"),
-        ([1, 2], [0.5], None, "2 features came with 1 weights"),
-        ([1], [1.0], np.ones(60, dtype=bool), "Every past instance is excluded"),
-    ],
+    ("features", "weights", "words"),
+    [([], [], "0 features"), ([1, 2], [0.5], "2 features came with 1 weights")],
 )
-def test_bad_input_is_refused_by_name(past, features, weights, excluded, words):
+def test_bad_input_is_refused_by_name(past, features, weights, words):
     with pytest.raises(InvalidInputError, match=words):
-        nearest_past(past, past[0], features, weights, is_flag=IS_FLAG, excluded=excluded)
+        nearest_past(past, past[0], features, weights, is_flag=IS_FLAG)

@@ -101,17 +101,6 @@ def test_support_is_what_the_others_explain_of_the_variance():
         assert found[i] == pytest.approx(np.clip(1 - left, 0, 1), abs=0.06)
 
 
-def test_a_multiplicity_equals_copies():
-    X, y, patients, groups = make()
-    copies = np.random.default_rng(1).integers(1, 4, 60)
-    rows = np.concatenate((np.repeat(np.arange(60), copies), np.arange(60, 75)))
-    coordinates = mapped(X, groups)
-    weighted = solve_shared_graph(coordinates, y, patients, ridge=RIDGE, multiplicities=copies.astype(float))
-    copied = solve_shared_graph(coordinates[rows], y[rows[rows < 60]], patients[rows], ridge=RIDGE)
-    np.testing.assert_allclose(weighted.soft_labels[rows], copied.soft_labels, atol=1e-3)
-    np.testing.assert_allclose(weighted.support[rows], copied.support, atol=1e-3)
-
-
 def test_the_labels_of_a_patient_change_nothing_for_the_patient():
     X, y, patients, groups = make()
     coordinates = mapped(X, groups)

@@ -121,7 +121,7 @@ def test_the_default_score_is_support_times_the_calibrated_chance_of_the_other_d
     n_past = len(past)
     evidence = [soft_label_evidence(scored.evidence[t]["left_out_soft_label"]) for t in scored.tasks]
     positive = [Y[past, t].astype(float) for t in scored.tasks]
-    calibration = calibrate([e[:n_past] for e in evidence], positive)
+    calibration = calibrate(lambda place: evidence[place][:n_past], positive.__getitem__, len(positive))
     for place, task in enumerate(scored.tasks):
         z = calibration.log_odds(place, evidence[place][n_past:])
         chance_of_yes = 1 / (1 + np.exp(-z))
