@@ -1,5 +1,7 @@
 """The list of keys on each page names every key that a button of the page has, and no other."""
 
+import re
+
 import pytest
 from streamlit.elements.lib.shortcut_utils import normalize_shortcut
 from streamlit.runtime.context import ContextProxy
@@ -9,6 +11,7 @@ from core.vocabulary import TriageState
 from dashboard.components.keys import KEYS
 from tests.dashboard.conftest import OpenPage, nothing_failed
 from tests.dashboard.doubles.application import FakeApplication
+from tests.support.documents import ROOT
 
 
 def bound(page: AppTest) -> set[str]:
@@ -60,3 +63,11 @@ def test_a_phone_has_no_keys(open_page: OpenPage, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(ContextProxy, "headers", {"User-Agent": "Mobile"})
     given = {"alert": {"alert": "1005"}, "adjudication": {"study": "demo"}}.get(name, {})
     assert bound(open_page(name, FakeApplication(with_panel=True), **given)) == set()
+
+
+def test_the_guide_for_clinicians_names_every_key() -> None:
+    guide = (ROOT / "docs" / "clinicians.md").read_text(encoding="utf-8")
+    named = "|".join([*re.findall(r"\*\*([^*\s]+)\*\*", guide), *re.findall(r"^\| ([^|]+) \|", guide, re.MULTILINE)])
+    spelled = {"Left": "←", "Right": "→", "Escape": "Esc", "Ctrl+Enter": "Ctrl + Enter"}
+    for key in {key for rows in KEYS.values() for keys, _ in rows for key in keys}:
+        assert re.search(rf"(^|[|, ]){re.escape(spelled.get(key, key))}([|, ]|$)", named), key
