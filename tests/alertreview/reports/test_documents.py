@@ -23,6 +23,7 @@ from core.studies.report import StudyReport
 from core.studies.report_input import STRATA_BY, StudyInput
 from core.studies.selection import SelectionDesign
 from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT, READING
+from tests.support.documents import ROOT
 from tests.support.simulated_study import simulate_study
 
 HOSTILE = '<img src=x onerror=alert(1)> #read("/etc/passwd") **b** "\'&'
@@ -260,9 +261,12 @@ class TestSignature:
 
 
 class TestChecklists:
-    def test_three_lists_are_there_and_what_only_people_can_answer_is_left_to_them(self, report):
+    def test_four_lists_are_there_and_what_only_people_can_answer_is_left_to_them(self, report):
         items = checklist_items(report)
-        assert {i.checklist for i in items} == {"STARD 2015", "TRIPOD+AI", "DECIDE-AI", "GRRAS"}
+        lists = {i.checklist for i in items}
+        assert lists == {"STARD 2015", "TRIPOD+AI", "DECIDE-AI", "GRRAS"}
+        told = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8").split("## Reporting checklists\n")[1]
+        assert all(name in told.split("\n## ")[0] for name in lists)
         assert len({(i.checklist, i.number) for i in items}) == len(items)
         open_items = {i.topic for i in items if not i.answer}
         assert "limitations" in open_items
