@@ -162,10 +162,14 @@ def test_commands_and_options_exist(document: str, line: str) -> None:
             assert word in known, f"{document}: {line}"
 
 
-def test_every_decision_is_listed() -> None:
+def test_every_decision_is_listed_by_its_title_and_has_three_parts() -> None:
     listing = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
     for path in (ROOT / "docs" / "adr").glob("0*.md"):
-        assert path.name in listing
+        text, number = path.read_text(encoding="utf-8"), path.name[:4]
+        title = text.splitlines()[0].removeprefix(f"# {number}: ")
+        assert f"| [{number}]({path.name}) | {title}" in listing
+        parts = re.findall(r"^\*\*(Context|Decision|Consequences)\.\*\*", text, re.MULTILINE)
+        assert parts == ["Context", "Decision", "Consequences"], path.name
 
 
 def test_files_that_the_architecture_names_are_there() -> None:
