@@ -8,7 +8,7 @@ from pathlib import Path
 OLDEST_PYTHON = (3, 11)
 PACKAGES = ("core", "db", "dashboard")
 _ADVICE = (
-    "Install alertreview in an environment of its own (venv, pipx, uv tool or a container), and start it from a folder "
+    "Install alertreview in its own environment (venv, pipx, uv tool or a container), and start it from a folder "
     "without a package of that name."
 )
 

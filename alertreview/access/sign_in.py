@@ -79,7 +79,7 @@ class SignIn:
             return [*self._hosts, *uow.units.all(), latest.mapping_name if latest else ""]
 
     def with_link(self, login: str, code: str, browser: str = "", address: str = "") -> str:
-        """Use a one-time code as it stands in a link, without setting a password; refused as in `with_code`."""
+        """Use a one-time code from a link, without setting a password; refused as in `with_code`."""
         return self._use_code(login, code, None, browser, address, WRONG_LINK)
 
     def _use_code(self, login: str, code: str, password: str | None, browser: str, address: str, refusal: str) -> str:

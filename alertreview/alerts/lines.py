@@ -96,7 +96,7 @@ def _key(grouping: Grouping, alert: Any) -> GroupKey:
 
 
 def _place(order: ListOrder) -> Callable[[ListedAlert], tuple[float, int, str]]:
-    """Where an alert stands in the list."""
+    """Return the place of an alert in the list."""
     if order is ListOrder.NEWEST:
         return lambda alert: (-alert.snapshot_at.timestamp(), alert.rank, alert.decision.value)
     return lambda alert: (0.0, alert.rank, alert.decision.value)

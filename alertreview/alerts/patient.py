@@ -296,7 +296,7 @@ class SnapshotViews:
             del ends["Discharged"]  # as sources write of whoever dies in hospital
         start = self.at(snapshot_at).strftime("%H:%M")
         if len(later):
-            # A panel has no value of its own.
+            # A panel itself has no value.
             value = events.value[later[0]] if len(keys) == 1 else np.nan
             sentences = [self._first_decision(events, later[0], snapshot_at, f"{task['name']} {done}", value)]
             if events.time[later[0]] >= snapshot_at + WINDOW:

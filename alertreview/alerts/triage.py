@@ -169,7 +169,7 @@ class TriageService(Service):
         )
 
     def _read_back(self, form_key: str, state: TriageState | None, n_wanted: int) -> TriageDone:
-        """Look after the commit, in a transaction of its own, at what the database really holds."""
+        """Read back after the commit, in a separate transaction, what the database holds."""
         with self._database.read() as uow:
             acts = uow.triage.of_form(form_key)
             if not acts:

@@ -174,7 +174,7 @@ def _say_code(code: str) -> None:
 def ask_password() -> str:
     """Return a password, asked for at the terminal.
 
-    Raise RefusedError if there is no terminal: a password that comes through a pipe stands in a file or a history
+    Raise RefusedError if there is no terminal: a password that comes through a pipe is in a file or a history
     somewhere, and shows nobody's presence.
     """
     with warnings.catch_warnings():

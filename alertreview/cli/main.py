@@ -58,7 +58,7 @@ def cli(context: click.Context, quiet: bool, verbose: bool) -> None:
 def demo(home: Path | None, database: str | None, no_serve: bool, port: int, browser: bool | None) -> None:
     """Build a simulated hospital with a judged study, and open the dashboard on it.
 
-    Nothing in it is a real patient. Without --home it lives beside the default home, in a folder of its own.
+    Nothing in it is a real patient. Without --home it is built in a separate folder next to the default home.
     """
     from alertreview.cli.demo import build_demo, demo_home
 
@@ -90,7 +90,7 @@ def init(settings: Settings) -> None:
     "--labels",
     multiple=True,
     metavar="[NAME=]PATH",
-    help="Parquet file, or folder of them, with true and false labels (MEDS, ACES); a task of its own. Repeatable.",
+    help="Parquet file, or folder of them, with true and false labels (MEDS, ACES): a separate task. Repeatable.",
 )
 @click.option("--add", is_flag=True, help="Add the records, such as those of another day, to the last import.")
 @click.option(

@@ -38,7 +38,7 @@ def out_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 class UnexpectedError(AlertReviewError):
-    """Something that no rule foresaw; where it happened stands in the log of the home."""
+    """Something that no rule foresaw; where it happened is in the log of the home."""
 
     exit_code = EXIT_UNEXPECTED
 

@@ -28,7 +28,7 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "learn_weight
     "--scorer",
     "scorers",
     multiple=True,
-    help="Named scorer; repeat for several, each with lists of its own, the first one's shown first (default: "
+    help="Named scorer; repeat for several, each with its own lists, the first one's shown first (default: "
     "shared). See --list-scorers.",
 )
 @click.option("--list-scorers", is_flag=True, help="List the named scorers and exit.")
@@ -37,7 +37,7 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "learn_weight
     type=click.Choice(["auto", "time", "patient", "folds", "source"]),
     default="auto",
     show_default=True,
-    help="How past and recent are told apart; auto: by time, or in folds of patients where the calendar is shifted.",
+    help="What separates past from recent; auto: by time, or in folds of patients where the calendar is shifted.",
 )
 @click.option(
     "--since",

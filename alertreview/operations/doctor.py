@@ -168,7 +168,7 @@ def _database(database: Database) -> Iterator[Finding]:
         yield Finding(Level.WARNING, "database pages", text)
     if found.may_do_too_much:
         text = (
-            "The account owns the tables and could change the audit trail. Let the program use an account of its own: "
+            "The account owns the tables and could change the audit trail. Let the program use a separate account: "
             "alertreview db grant NAME"
         )
         yield Finding(Level.WARNING, "database account", text)

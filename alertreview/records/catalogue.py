@@ -280,7 +280,7 @@ def _refuse_name_or_group(entries: Mapping[str, CatalogueEntry], key: str, setti
     ):
         raise InvalidInputError(f"Task {key!r}: another task is called {name!r} already. Choose another name.")
     if group is not None and (entry.members or entry.kind is not Kind.LAB_ORDER):
-        raise InvalidInputError(f"Task {key!r}: only single labs are grouped; each drug is a decision of its own.")
+        raise InvalidInputError(f"Task {key!r}: only single labs are grouped; each drug is a separate decision.")
 
 
 def _with_followers(

@@ -342,7 +342,7 @@ def settings_curves(
         marks += [Segment((own, 0), (own, 1.04), DOTTED), Words((own, 0), "this run", shift=(4, 6))]
     shown = list(zip(curves.items(), STROKES, strict=False))
     for number, ((name, found), stroke) in enumerate(shown):
-        # Beside each other, so that their bars can be told apart.
+        # Side by side, so that their bars can be distinguished.
         shift = 0.05 * (number - (len(shown) - 1) / 2)
         there = [(place + shift, e, e.value) for place, e in enumerate(found) if e.value is not None]
         marks.append(

@@ -64,7 +64,7 @@ def compute_sensitivity(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[int, Sensitivity]:
-    """Compute the curves of a run with a past of its own, by default the newest, keep them beside it, and return both.
+    """Compute the curves of a run that learned its own past, by default the newest; return both.
 
     The sizes are nodes of a backbone graph, the regularizers gamma_g. Raise NotFoundError if there is no such run,
     RefusedError if the run scored against the past of another one, or has no scorer with a graph.
@@ -151,7 +151,7 @@ def _judged(uow: UnitOfWork, run: ScoringRun) -> tuple[list[CaseForReport], npt.
 
 
 def _at(varied: RunToVary, what: Varied, setting: float, n_jobs: int | None) -> Iterator[SensitivityPoint]:
-    """Score at one setting; the regulariser of the paper's scorer is a parameter of its own."""
+    """Score at one setting; the regulariser of the paper's scorer is a separate parameter."""
     if what is Varied.GRAPH_SIZE:
         if setting != int(setting):
             raise InvalidInputError(f"A graph cannot have {setting} nodes. Give a whole number.")

@@ -28,7 +28,7 @@ SIMULATED: Final = "Simulated data: no real patient stands behind these figures.
 
 @dataclass(frozen=True)
 class Options:
-    """What every experiment is told."""
+    """Settings of every experiment."""
 
     runs: int
     seed: int  # with the number of the run the seed of everything drawn in it

@@ -142,7 +142,7 @@ def checked(file: UciFile, content: bytes, where: str) -> str:
 
 
 def parse(file: UciFile, text: str) -> Responses:
-    """Read the numbers of a file; what stands in quotation marks is a name, and rows with a "?" are left out."""
+    """Read the numbers of a file; what is in quotation marks is a name, and rows with a "?" are left out."""
     rows, n_left_out = [], 0
     for line in text.splitlines()[file.n_header_lines :]:
         cells = line.split('"')[0].split(file.separator)

@@ -2,7 +2,7 @@
 
 Numbers and links, and nothing of a patient.
 
-What was sent stands in the audit trail, so a second start on the same day sends only what could not be sent before.
+What was sent is in the audit trail, so a second start on the same day sends only what could not be sent before.
 """
 
 import smtplib
@@ -351,7 +351,7 @@ def post(webhook: "WebhookSettings", body: dict[str, Any]) -> None:
     thread = threading.Thread(target=exchange, daemon=True)
     thread.start()
     thread.join(PATIENCE_SECONDS)
-    # The address is a secret of its own: only the host is named.
+    # The address itself is a secret: only the host is named.
     if not came:
         raise ProviderUnavailableError(_said(address, f"did not answer within {PATIENCE_SECONDS:.0f} s"))
     if isinstance(came[0], httpx.HTTPError):

@@ -175,7 +175,7 @@ def _audited(judgment: Judgment | None) -> dict[str, object] | None:
 
 
 def _read_back(database: Database, form: JudgmentForm, *, already_saved: bool) -> SavedJudgment:
-    """Look after the commit, in a transaction of its own, at what the database really holds."""
+    """Read back after the commit, in a separate transaction, what the database holds."""
     with database.read() as uow:
         stored = uow.judgments.saved(form.form_key)
     if stored is None or stored.answer is None:

@@ -59,7 +59,7 @@ def to_tool(
 ) -> dict[str, str]:
     """Write a study for a tool: return the content of its set-up and of its records by file name.
 
-    The answers are those that the study offers, with its words. Every record of simulated cases says so.
+    The answers are those that the study offers, with its words. Every record of simulated cases is marked as such.
     """
     given = {(vote.case_id, vote.reader): vote for vote in votes}
     data = "simulated, no real patient" if simulated else "real patients"

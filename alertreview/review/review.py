@@ -28,7 +28,7 @@ from db.unit_of_work import UnitOfWork
 
 
 class ReviewService(Service):
-    """Use cases of the review page; every one is a unit of work of its own, and none knows of the web."""
+    """Use cases of the review page; each is its own unit of work, and none knows of the web."""
 
     def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
         super().__init__(database, clock)
@@ -177,7 +177,7 @@ class ReviewService(Service):
     def undo(self, slug: str, person_id: PersonId, case_id: CaseId, *, version_seen: int, form_key: str) -> BlindedCase:
         """Take back the version saved last: the one before counts again, or none; the choice comes back as a draft.
 
-        Nothing is deleted: taking back is a version of its own. Raise RefusedError if there is nothing to take back, or
+        Nothing is deleted: taking back is a separate version. Raise RefusedError if there is nothing to take back, or
         the study is not open, ConflictError if the answer was changed elsewhere since the form was shown.
         """
         form = JudgmentForm(slug, person_id, case_id, version_seen, form_key)

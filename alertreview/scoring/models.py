@@ -27,11 +27,11 @@ class RunView:
     parameters: dict[str, object] = field(default_factory=dict)
     import_summary: dict[str, object] = field(default_factory=dict)
     scorers: tuple[str, ...] = ()
-    """All scorers of the run, each with lists of its own; `scorer`, whose lists are shown first, is the first."""
+    """All scorers of the run, each with its own lists; `scorer`, whose lists are shown first, is the first."""
     retrospective_scorers: tuple[str, ...] = ()
     """Those of them that also look at the other decisions of the window: they look back and cannot warn."""
     base_run_id: RunId | None = None
-    """The run whose stored past the instances were scored against; None for a run with a past of its own."""
+    """The run whose stored past the instances were scored against; None for a run that learned its own past."""
 
     @property
     def snapshot_hour(self) -> str:

@@ -124,7 +124,7 @@ class ScoringCheckpoint:
 class ScoringRequest:
     """What somebody asked to be scored, and how."""
 
-    scorers: tuple[str, ...] = (SHARED.key,)  # each gets lists of its own; those of the first are shown first
+    scorers: tuple[str, ...] = (SHARED.key,)  # each gets its own lists; those of the first are shown first
     split: str = "auto"
     since: str | None = None
     n_nodes: int = 200

@@ -15,7 +15,7 @@ MOST = 5_000
 
 @dataclass(frozen=True)
 class MovedAlert:
-    """One decision that stands in at least one of the two lists."""
+    """One decision that is in at least one of the two lists."""
 
     task_name: str
     kind: Kind

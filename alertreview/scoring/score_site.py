@@ -74,7 +74,7 @@ class ScoringOutcome:
     n_tasks_of_kind: dict[Kind, int]
     seconds: float
     peak_memory_mib: float
-    other_scorers: tuple[str, ...] = ()  # further scorers, each with lists of its own
+    other_scorers: tuple[str, ...] = ()  # further scorers, each with its own lists
     against: StoredPast | None = None  # None for a run that learned its own past
     n_not_asked: int = 0  # tasks that the task catalogue leaves out, besides those of `left_out`
 

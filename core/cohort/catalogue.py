@@ -183,7 +183,7 @@ def with_catalogue(tasks: Tasks, named_groups: Mapping[str, Sequence[str]]) -> T
 
     `named_groups` has the task keys of groups that a site mapping names; their panels keep the name. The given tasks
     keep their columns, then come the panels, decided on where any member is. The table gets the columns ``members``
-    (keys of a panel's members, the commonest first, each on a line of its own) and ``off`` (why a task is not asked
+    (keys of a panel's members, the commonest first, each on a separate line) and ``off`` (why a task is not asked
     about; empty if it is). Both are missing where they would be empty throughout.
     """
     table = tasks.table.reset_index(drop=True)

@@ -85,7 +85,7 @@ class Recognised:
     reason: str = ""  # why it is left out
     counted_as: EventKind | None = None  # the kind under which an ignored item is counted all the same
     calls_off: EventKind | None = None
-    """The kind of order that the code calls off, by itself or as an event of its own; `kind` is None then."""
+    """The kind of order that the code calls off, by itself or as a separate event; `kind` is None then."""
     is_order_row: bool = False  # the code is that of the order itself, with a status
     rule: int = -1  # number of the rule that matched
     fact: FactKind | None = None  # set when the code is a fact beside the event stream; `kind` is None then
@@ -95,7 +95,7 @@ def recognise(code: str, mapping: SiteMapping) -> Recognised:
     """Ask the mapping what a code means; its first rule whose pattern matches the whole code decides.
 
     Where none does, the case of letters does not count in a code that is written in one case throughout; one in both
-    cases ("Visit//IP//end") is a code of its own.
+    cases ("Visit//IP//end") is a separate code.
     """
     code = spelled_for(code, mapping)
     found = _matched(code, mapping, mapping.compiled_rules)

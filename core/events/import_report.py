@@ -194,7 +194,7 @@ class ImportReport:
         return out[:-1]
 
     def to_html(self) -> str:
-        """Build one section of HTML, without script or style of its own; every text is escaped."""
+        """Build one section of HTML, without its own script or style; every text is escaped."""
         parts = ["<section class='import-report'>"]
         for title, rows in self.sections(every_check=True):
             cells = "".join(

@@ -202,7 +202,7 @@ class Columns(_Strict):
     stay: str = ""  # identifier of the stay, when admissions and discharges carry one
     status: str = ""  # what became of an order or act; see ``not_done_words``
     order: str = ""  # identifier of the order that a start, stop or dose belongs to
-    end: str = ""  # when the event ended; each end becomes an event of its own, with ``//END`` after the code
+    end: str = ""  # when the event ended; each end becomes a separate event, with ``//END`` after the code
 
 
 class CsvColumns(_Strict):
@@ -264,7 +264,7 @@ class TableEvents(_Strict):
     patient: str = ""
     time: str = ""
     offset: str = ""  # minutes from the origin, instead of a time
-    at: Lookup | None = None  # the time stands in another table
+    at: Lookup | None = None  # the time is in another table
     minus_years: str = ""  # years before the time: an age, for births
     needs: str = ""  # rows without it are no event
     value: str = ""
@@ -288,7 +288,7 @@ class TableEvents(_Strict):
 
 
 class Category(_Strict):
-    """A lab panel or drug class: what holds for any of its members becomes features of its own."""
+    """A lab panel or drug class: what holds for any of its members becomes separate features."""
 
     name: str = Field(min_length=1)
     kind: Annotated[str, AfterValidator(_checked_item_word)]

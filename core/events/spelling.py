@@ -94,7 +94,7 @@ def without_zeros(code: str) -> str:
 
 
 def _unquoted(part: str) -> str:
-    """Return a part of a code without its pair of quotes; one that holds more quotes is left alone."""
+    """Return a part of a code without its pair of quotes; one that holds more quotes is kept."""
     inside = part[1:-1].strip()
     is_quoted = inside != "" and part[0] in _QUOTES and part[-1] in _QUOTES
     return inside if is_quoted and not any(each in inside for each in _QUOTES) else part

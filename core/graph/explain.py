@@ -61,7 +61,7 @@ def nearest_past(
 
 def _past_scales(points: FloatArray, rows: IntArray, rank: int) -> FloatArray:
     near = nearest(points, points[rows], min(rank + 1, len(points)))
-    # The instance itself is among its neighbours here, at distance 0 and no neighbour of its own.
+    # The instance itself is among its neighbours here, at distance 0 and is not its own neighbour.
     order = np.argsort(near.indices == rows[:, None], axis=1, kind="stable")[:, : max(near.indices.shape[1] - 1, 1)]
     others = Neighbourhoods(
         np.take_along_axis(near.indices, order, axis=1), np.take_along_axis(near.squared_distances, order, axis=1)

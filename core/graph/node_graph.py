@@ -96,7 +96,7 @@ def _solve_blocks(
 
 
 DENSE_LIMIT = 6000
-"""Up to this many nodes the inverse is kept; beyond, every new instance takes a solve of its own."""
+"""Up to this many nodes the inverse is kept; beyond, every new instance needs a separate solve."""
 _SOLVE_TOLERANCE = 1e-13
 _QUERIES_AT_ONCE = 256
 

@@ -22,7 +22,7 @@ N_SIGNS: Final = 10
 SMALLEST_SCORE: Final = 2.9
 """Standard errors from no effect. Without such a threshold the noise of 30 signs costs 4 points of td."""
 STRONG_EFFECT: Final = 1.0
-"""Log odds beyond which the penalty of an effect grows like their logarithm: strong evidence is not drawn back."""
+"""Log odds beyond which the penalty of an effect grows like their logarithm: strong evidence is penalised less."""
 FEWEST_PATIENTS: Final = 5
 """With a sign, for it to count."""
 NAMED_EFFECT: Final = 1.5

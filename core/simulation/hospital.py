@@ -314,7 +314,7 @@ def _log_stays(course: Course, rng: np.random.Generator) -> None:
 
 
 def _log_background(course: Course, rng: np.random.Generator) -> None:
-    """Log problems and allergies, which no rule looks at; the stream of random numbers is one of its own."""
+    """Log problems and allergies, which no rule looks at; they have a separate stream of random numbers."""
     population, log = course.population, course.log
     stay = np.arange(len(population.patient))
     home = population.home[population.patient]

@@ -96,7 +96,7 @@ def simulate_relevance(true_anomaly: ArrayLike, is_planted: ArrayLike, *, seed: 
     anomaly = np.asarray(true_anomaly, dtype=np.float64)
     chance = USUAL_IS_RELEVANT + (ODD_IS_RELEVANT - USUAL_IS_RELEVANT) * anomaly**4
     chance = np.where(np.asarray(is_planted, dtype=bool), PLANTED_IS_RELEVANT, chance)
-    # A stream of its own, beside that of the readers with the same seed.
+    # A separate stream from that of the readers with the same seed.
     return np.asarray(np.random.default_rng([seed, 3]).random(anomaly.shape) < chance)
 
 

@@ -19,7 +19,7 @@ N_STUDIES, N_DRAWS = 40, 150
 """For a search. With few relevant cases half widths differ by a third from study to study, so that their mean is off by
 a twentieth; and quantiles of few draws lie too far inside."""
 LAST_CASES, LAST_STUDIES, LAST_DRAWS = 20_000, 160, 300
-"""For what is told: as many studies as have this many cases together, at least `N_STUDIES` and at most `LAST_STUDIES`.
+"""For the figure shown: as many studies as have this many cases together, at least `N_STUDIES`, at most `LAST_STUDIES`.
 Intervals of larger studies differ little."""
 MOST_CASES = 4_000
 """No study of more cases is planned: a width that needs them is not reached."""

@@ -13,7 +13,7 @@ from core.number_texts import fixed_text, percent_places, percent_text
 
 @dataclass(frozen=True)
 class Estimate:
-    """One figure with everything that must be said beside it; "not computable" is a value of its own, never NaN."""
+    """One figure with everything that must be shown with it; "not computable" is a separate value, never NaN."""
 
     value: float | None  # the figure; None when it cannot be computed, and then `reason` says why
     # `low` and `high`: ends of the interval; None when only the interval, or the whole figure, cannot be computed.

@@ -107,7 +107,7 @@ class CandidateFigures:
 
 
 GROUPINGS = {"kind": "kind", "decision": "decision", "sex": "sex", "age band": "age_band", "unit": "unit"}
-"""What divides cases into subgroups, and the column that says so."""
+"""What divides cases into subgroups, and the column that holds it."""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
 
 
 def draw() -> None:
-    """Draw the card on a demonstration site; nowhere else, and not again once it was put away."""
+    """Draw the card on a demonstration site; nowhere else, and not again once it was closed."""
     if not signed_in().is_demo or st.session_state.get(_HIDDEN):
         return
     with cards.card("First steps", "what brings you here?", key="first-steps"):

@@ -1,4 +1,4 @@
-"""Counts the transactions that write, so that a program that is told to end lets them end first."""
+"""Counts the transactions that write, so that a program that is to end lets them end first."""
 
 import threading
 

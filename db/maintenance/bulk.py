@@ -70,7 +70,7 @@ def in_chunks(
     write: Callable[[UnitOfWork, P], None],
     meanwhile: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write rows, consumed once, chunk by chunk, each in a transaction of its own.
+    """Write rows, consumed once, chunk by chunk, each in its own transaction.
 
     `prepare` makes of the rows of a chunk what `write` takes, before the lock is taken; the commit follows by itself,
     and after it `meanwhile`, in the pause.

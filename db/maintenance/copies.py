@@ -48,7 +48,7 @@ class Contents:
 
 
 def write_copy(url: str, target: Path) -> Contents:
-    """Copy a database as it stands in one moment, while others read and write it, and return what it held then.
+    """Copy a database as it is in one moment, while others read and write it, and return what it held then.
 
     The target is a new file, named as `copy_name` says. Raise SettingsError if a program of PostgreSQL is missing or
     too old, StoreError if such a program fails, DatabaseUnavailableError if the database cannot be read or the copy not
@@ -181,7 +181,7 @@ def _lock(connection: Connection, name: str) -> bool:
 def _emptied(url: str) -> Iterator[str]:
     """Yield the URL of an empty database, and empty it again: the next copy is tried in it as well.
 
-    What a program left there that was killed is removed first. It is told by a mark: a schema that this function makes.
+    What a program left there that was killed is removed first. It has a mark: a schema that this function makes.
     """
     parsed = parse_url(url)
     file = sqlite_file(parsed)

@@ -17,7 +17,7 @@ from db.models.types import BigId, CompressedVector, words
 class ScoringRun(Record):
     """One execution of one or more scorers on one snapshot.
 
-    A run with `base_run_id` took no past of its own: it scored new instances against what that run had learned and kept
+    A run with `base_run_id` learned no past: it scored new instances against what that run had learned and kept
     in `model_folder`.
 
     `fold_of_row` has one entry for each instance of the snapshot: the fold it is scored in (0, 1, ...), -1 for an
@@ -50,7 +50,7 @@ class ScoringRun(Record):
     code_version: Column[str]
     """Version of the program that scored."""
     split: Column[Split]
-    """How past and recent were told apart."""
+    """How past and recent instances were separated."""
     status: Column[RunStatus] = column(default=RunStatus.RUNNING)
     """Where the run stands; readers only see published ones."""
     created_at: Column[datetime]

@@ -68,7 +68,7 @@ class Rubric(Record):
     question: Column[str]
     """What readers are asked."""
     guidelines: Column[str]
-    """What readers are told, in Markdown."""
+    """Instructions for readers, in Markdown."""
     answer_texts: Column[JsonObject]
     """Text of each answer, by its code."""
     created_at: Column[datetime]
@@ -143,7 +143,7 @@ class StudyCase(Record):
     instance_id: Column[InstanceId] = column(sa.ForeignKey("instance.id"), index=True)
     task_id: Column[TaskId] = column(sa.ForeignKey("task.id"), index=True)
     repeat_number: Column[int] = column(default=0)
-    """0 for a case; 1, 2, ... for a hidden second showing of it, which is no vote of its own."""
+    """0 for a case; 1, 2, ... for a hidden repeat of it, which is not a vote."""
     patient_id: Column[str]
     snapshot_at: Column[datetime]
     task_key: Column[str]
@@ -202,7 +202,7 @@ class PanelSlot(NamedTuple):
 
 
 class CaseScore(Record):
-    """What a scorer said of a case: a table of its own, which no query of the blinded review touches."""
+    """The scores of a case: a separate table, which no query of the blinded review touches."""
 
     __tablename__ = "case_score"
 

@@ -130,7 +130,10 @@ def test_a_package_of_the_same_name_from_elsewhere_is_refused_in_one_line(name: 
     ("left", "said"),
     [
         (None, "The package 'core' is missing"),
-        ("import logging\nfrom .agent import *\n", "was replaced by another program's. Install alertreview in an env"),
+        (
+            "import logging\nfrom .agent import *\n",
+            "was replaced by another program's. Install alertreview in its own env",
+        ),
         ("", "was replaced by another program's"),
     ],
     ids=["taken away", "r2r", "empty"],

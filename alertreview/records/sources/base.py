@@ -72,7 +72,7 @@ def site_time(times: pd.Series, mapping: SiteMapping) -> pd.Series:
 def unread(names: list[str], remarks: list[str]) -> list[Finding]:
     """Return the finding that names the files of a source that were not read; a remark names mere documents."""
     if documents := [name for name in names if is_document(name)]:
-        remarks.append(f"Not read, because no record stands in them: {', '.join(documents)}.")
+        remarks.append(f"Not read, because they hold no records: {', '.join(documents)}.")
     doubtful = [name for name in names if not is_document(name)]
     return [Finding("unread_files", len(doubtful), 0, tuple(doubtful))]
 

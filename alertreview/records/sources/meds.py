@@ -233,7 +233,7 @@ def _with_ends(chunk: pd.DataFrame, *, makes_events: bool) -> pd.DataFrame:
         named = {"subject": chunk["subject"], "time": chunk["time"], "code": chunk["code"].astype("str")}
         chunk = chunk.assign(order=row_identity({**named, "end": chunk["end"]}))
     elif (is_whole := chunk["end"].notna() & chunk["order"].notna()).any():
-        # The row is an order of its own, even if others have its name.
+        # The row is a separate order, even if others have its name.
         name = chunk["order"].astype("str")
         chunk = chunk.assign(order=name.where(~is_whole, name + "//" + chunk["time"].astype("str")))
     ends = chunk[chunk["end"].notna()]

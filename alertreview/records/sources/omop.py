@@ -87,7 +87,7 @@ _ANY_ALLERGY = re.compile(
     rf"(?:propensity to )?(?:adverse reaction|hypersensitivity|intolerance)s? to {_ANY}",
     re.IGNORECASE,
 )
-"""Allergies whose substance stands in the value."""
+"""Allergies whose substance is in the value."""
 _N_BATCHES_TO_LOOK_AT = 3
 _MOST_DAYS = 366
 _SOURCE_CODED = {"measurement": "measurement", "drug_exposure": "drug"}

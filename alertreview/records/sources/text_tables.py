@@ -92,7 +92,7 @@ def is_text_table(name: str) -> bool:
 
 
 def is_ignored(path: PurePath) -> bool:
-    """Return whether a path inside a source is left alone: a part begins with a point, an underscore or ``~$``."""
+    """Return whether a path inside a source is ignored: a part begins with a point, an underscore or ``~$``."""
     return any(part.startswith((".", "_", "~$")) for part in path.parts)
 
 

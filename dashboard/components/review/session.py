@@ -262,7 +262,7 @@ def _take_up(showing: Showing, case_id: CaseId) -> None:
 
 
 def _take_back(showing: Showing, saved: SavedJudgment) -> None:
-    """Take the answer saved last back; it is a version of its own, and the choice is a draft again."""
+    """Take the answer saved last back; it is a separate version, and the choice is a draft again."""
     back, error = attempt(
         lambda app: app.review.undo(
             showing.slug,

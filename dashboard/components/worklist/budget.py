@@ -35,7 +35,7 @@ def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: in
 def _withheld(found: WorklistPage) -> str:
     """Say how many decisions are hidden until judged blindly, whatever the filters.
 
-    On a line of its own it would push the pager of a full list below the fold of a laptop.
+    On a separate line it would push the pager of a full list below the fold of a laptop.
     """
     n_hidden = found.n_to_judge_first
     return f" :material/visibility_off: {cards.muted(texts.judge_first(n_hidden))}" if n_hidden else ""

@@ -30,7 +30,7 @@ def header_tools(run: RunView, filters: WorklistFilters, choices: FilterChoices,
     address = params_of(filters, choices, latest_run=latest_run)
     with st.popover("Views", icon=":material/bookmark:", key="views", width="content"):
         _views(address)
-    # `theme/page.js` copies the address, which no server can, and says so.
+    # `theme/page.js` copies the address, which no server can, and confirms it.
     left_out = " The patient and what you typed stay out of it." if filters.patient_id or _typed() else ""
     st.button("Copy link", icon=":material/link:", key="copy-link", help=f"A link to this list.{left_out}")
 
