@@ -237,7 +237,7 @@ def cohen_kappa(
 ) -> Estimate:
     """Return Cohen's kappa of two readers on the cases both voted on, answer codes with NaN where there is no vote.
 
-    Value and large-sample interval by statsmodels (Fleiss, Cohen and Everitt 1969); none where all cases come from one
+    The large-sample interval is that of Fleiss, Cohen and Everitt (1969); there is none where all cases come from one
     patient.
     """
     method = "Cohen kappa; large-sample interval"
@@ -253,19 +253,31 @@ def cohen_kappa(
         return not_computable(why, n=int(both.sum()), left_out=left_out, level=level, method=method)
     table = np.zeros((categories.size, categories.size))
     np.add.at(table, (np.searchsorted(categories, a[both]), np.searchsorted(categories, b[both])), 1.0)
-    from statsmodels.stats.inter_rater import cohens_kappa  # takes a second to import
-
-    # A table without spread makes statsmodels divide by zero; its standard error is then NaN, which is said below.
-    with np.errstate(all="ignore"):
-        found = cohens_kappa(table)
-    value, error = float(found.kappa), float(found.std_kappa)
+    value, error = _cohen(table)
     kappa = Estimate(value, None, None, level, int(both.sum()), left_out, "", method)
-    if not error > 0.0:
+    if error == 0.0:
         return replace(kappa, reason="interval not computable: no spread between cases")
     if patient is not None and np.unique(np.asarray(patient)[both]).size < 2:
         return replace(kappa, reason=ONE_PATIENT)
     reach = quantile * error
     return replace(kappa, low=max(-1.0, value - reach), high=min(1.0, value + reach))
+
+
+def _cohen(table: Floats) -> tuple[float, float]:
+    """Return Cohen's kappa of a table of two readers' answers, and its standard error."""
+    shares = table / table.sum()
+    of_first, of_second, equal = shares.sum(axis=1), shares.sum(axis=0), np.diag(shares)
+    chance = float(of_first @ of_second)
+    kappa = (float(np.trace(table) / table.sum()) - chance) / (1.0 - chance)
+    both = of_second[:, None] + of_first[None, :]
+    unequal = shares * both**2
+    variance = (
+        float((equal * (1.0 - np.diag(both) * (1.0 - kappa)) ** 2).sum())
+        + (1.0 - kappa) ** 2 * float(unequal.sum() - np.trace(unequal))
+        - (kappa - chance * (1.0 - kappa)) ** 2
+    )
+    error = float(np.sqrt(variance / table.sum()) / (1.0 - chance)) if variance > NO_SPREAD else 0.0
+    return kappa, error
 
 
 def weighted_agreement(

@@ -39,6 +39,8 @@ FEW = 2.0, 4.0
 """Effective numbers of patients up to which the larger number of pseudo-cases would outweigh the cases seen."""
 APART = 2.0
 """Weights of one stratum differ less than this many times; otherwise it is divided."""
+CACHED = 40_000
+"""Weights of a class that are drawn at a time: half a megabyte, with those of the other class, is fast to go over."""
 _NUMBERS = sorted({*PSEUDO_CASES, *PSEUDO_CASES_OF_AUC})
 Statistic = Callable[[Floats, Floats], Floats]
 """From weights of the positive and the negative class, both of shape (n_draws, n), to draws of a figure."""
@@ -90,7 +92,6 @@ class CandidateDraws:
         steps = [rng.standard_gamma(more, shape) for more in np.diff((0.0, *_NUMBERS))]
         self._pseudo = dict(zip(_NUMBERS, np.cumsum(steps, axis=0) * unjudged, strict=True))
         self._every = _sums_by_stratum(self._by_patient, stratum, size.size)
-        self._newest: tuple[bytes, dict[float, tuple[Floats, Floats]]] = (b"", {})
 
     def n_effective(self, inside: NDArray[np.bool_]) -> float:
         """Return the effective number of patients with cases of the rarer class, by Kish; 0 without one of the classes.
@@ -110,22 +111,21 @@ class CandidateDraws:
         self,
         statistic: Statistic,
         level: float,
-        inside: NDArray[np.bool_] | None = None,
+        rows: NDArray[np.int64],
         *,
         order_by: Sequence[Floats] = (),
         is_share: bool = True,
         pseudo_cases: Sequence[float] = PSEUDO_CASES,
     ) -> tuple[float, float]:
-        """Return low and high end of the interval of a figure, which is handed the weights of the cases `inside`.
+        """Return low and high end of the interval of a figure, which is handed the weights of the cases `rows`.
 
         The scores `order_by` that it is about order the cases at which pseudo-cases are put, so that the order of the
         rows changes nothing. A share lies in [0, 1], its interval is taken on the logit scale; other figures lie in
         [-1, 1]. Pseudo-cases are some of `PSEUDO_CASES` and `PSEUDO_CASES_OF_AUC`.
         """
-        rows = np.arange(self._positive.size) if inside is None else np.flatnonzero(inside)
         n_patients = np.unique(self._patient[rows]).size
-        weights = self._weights(rows, self._by_stratum(rows, order_by), pseudo_cases)
-        return _widest([statistic(*classes) for classes in weights], n_patients, level, is_share=is_share)
+        drawn = self._drawn(statistic, rows, order_by, pseudo_cases)
+        return _widest(drawn, n_patients, level, is_share=is_share)
 
     def interval_between(
         self,
@@ -144,59 +144,62 @@ class CandidateDraws:
         drawn, n_patients = [], []
         for statistic, own, turned in zip(statistics, inside, (False, True), strict=True):
             rows = np.flatnonzero(own)
-            weights = self._weights(rows, self._by_stratum(rows, order_by), pseudo_cases, turned=turned)
-            drawn.append([statistic(*classes) for classes in weights])
+            drawn.append(self._drawn(statistic, rows, order_by, pseudo_cases, turned=turned))
             n_patients.append(np.unique(self._patient[rows]).size)
         apart = [first - other for first, other in zip(*drawn, strict=True)]
         return _widest(apart, min(n_patients), level, is_share=False)
 
-    def _by_stratum(self, rows: NDArray[np.int64], order_by: Sequence[Floats]) -> NDArray[np.int64]:
-        """Return the order of cases by stratum, and by scores inside a stratum."""
-        return np.lexsort((*(score[rows] for score in order_by[::-1]), self._stratum[rows]))
+    def _drawn(
+        self,
+        statistic: Statistic,
+        rows: NDArray[np.int64],
+        order_by: Sequence[Floats],
+        pseudo_cases: Sequence[float],
+        *,
+        turned: bool = False,
+    ) -> list[Floats]:
+        """Return the draws of a figure for each number of pseudo-cases, as many at a time as a cache holds.
+
+        Pseudo-cases that are turned are those of the last draw in the first, and so on: independent of the others.
+        """
+        by_stratum = np.lexsort((*(score[rows] for score in order_by[::-1]), self._stratum[rows]))
+        step = max(1, CACHED // max(rows.size, 1))
+        parts = []
+        for first in range(0, len(self._by_patient), step):
+            weights = self._weights(rows, by_stratum, pseudo_cases, slice(first, first + step), turned=turned)
+            parts.append([statistic(*classes) for classes in weights])
+        return [np.concatenate(drawn) for drawn in zip(*parts, strict=True)]
 
     def _weights(
         self,
         rows: NDArray[np.int64],
         by_stratum: NDArray[np.int64],
         pseudo_cases: Sequence[float] = PSEUDO_CASES,
+        draws: slice = slice(None),
         *,
         turned: bool = False,
     ) -> list[tuple[Floats, Floats]]:
-        """Return the weights of both classes, of shape (n_draws, n), for each number of pseudo-cases.
-
-        Pseudo-cases that are turned are those of the last draw in the first, and so on: independent of the others.
-        """
-        key = bytes([turned]) + rows.tobytes() + by_stratum.tobytes()
-        if key != self._newest[0]:
-            self._newest = key, {}
-        drawn = self._newest[1]
-        if missing := [number for number in pseudo_cases if number not in drawn]:
-            drawn.update(zip(missing, self._draw(rows, by_stratum, missing, turned), strict=True))
-        return [drawn[number] for number in pseudo_cases]
-
-    def _draw(
-        self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64], pseudo_cases: Sequence[float], turned: bool
-    ) -> list[tuple[Floats, Floats]]:
+        """Return the weights of both classes, of shape (n_draws, n), for each number of pseudo-cases."""
         n_strata, stratum = self._size.size, self._stratum[rows]
         counts = np.bincount(stratum, minlength=n_strata)
         there = np.flatnonzero(counts)
         first = (np.cumsum(counts) - counts)[there]
-        weight, positive, found = self._by_patient[:, rows], self._positive[rows], []
-        real = (weight * positive, weight * ~positive)
+        weight, positive, found = np.take(self._by_patient[draws], rows, axis=1), self._positive[rows], []
         draw, step = np.arange(len(weight))[:, None], slice(None, None, -1 if turned else 1)
         # The judged case at which the pseudo-cases of a class and stratum stand, in each draw.
         places = [
-            by_stratum[first + np.floor(u[:, there] * counts[there]).astype(np.int64)] for u in self._places[:, step]
+            by_stratum[first + np.floor(u[:, there] * counts[there]).astype(np.int64)]
+            for u in self._places[:, step][:, draws]
         ]
-        for pseudo in (self._pseudo[number][:, step] for number in pseudo_cases):
-            total = self._every.copy()
+        for pseudo in (self._pseudo[number][:, step][:, draws] for number in pseudo_cases):
+            total = self._every[draws].copy()
             total[:, there] += pseudo.sum(axis=0)[:, there]
             scale = np.divide(self._size, total, out=np.zeros_like(total), where=total > 0.0)
+            real = weight * np.take(scale, stratum, axis=1)
             classes = []
-            for own, place, mass in zip(real, places, pseudo, strict=True):
-                weights = own.copy()
-                weights[draw, place] += mass[:, there]
-                weights *= scale[:, stratum]
+            for of, place, mass in zip((positive, ~positive), places, pseudo, strict=True):
+                weights = real * of
+                weights[draw, place] = (weight[draw, place] * of[place] + mass[:, there]) * scale[:, there]
                 classes.append(weights)
             found.append((classes[0], classes[1]))
         return found
@@ -272,14 +275,18 @@ def limits(values: Floats, n_patients: int, level: float, *, is_share: bool) -> 
 def auc_of(score: Floats) -> Statistic:
     """Return the AUC of a score (higher = more unusual, ties half) as a statistic of the weights of its cases."""
     order = np.argsort(score, kind="stable")
-    ordered = score[order]
+    is_ordered, ordered = bool((order == np.arange(order.size)).all()), score[order]
     below, up_to = np.searchsorted(ordered, ordered, "left"), np.searchsorted(ordered, ordered, "right")
     has_ties = bool((up_to - below > 1).any())
 
     def statistic(positive: Floats, negative: Floats) -> Floats:
-        positive, negative = positive[:, order], negative[:, order]
-        lower = np.concatenate((np.zeros((len(negative), 1)), np.cumsum(negative, axis=1)), axis=1)
-        twice = lower[:, below] + lower[:, up_to] if has_ties else lower[:, :-1] + lower[:, 1:]
+        if not is_ordered:
+            positive, negative = np.take(positive, order, axis=1), np.take(negative, order, axis=1)
+        lower = np.zeros((len(negative), order.size + 1))
+        np.cumsum(negative, axis=1, out=lower[:, 1:])
+        twice = (
+            np.take(lower, below, axis=1) + np.take(lower, up_to, axis=1) if has_ties else lower[:, :-1] + lower[:, 1:]
+        )
         won = np.einsum("ij,ij->i", positive, twice)
         value: Floats = 0.5 * won / (positive.sum(axis=1) * lower[:, -1])
         return value

@@ -67,15 +67,23 @@ class CandidateFigures:
         method = f"AUC weighted by inverse inclusion probability; {INTERVAL} (logit, t)"
         rows = np.ones(score.size, dtype=bool) if inside is None else inside
         used = rows & np.isfinite(score)
-        cases = self._usable(rows, score)
-        if why := cases.why_no_auc() or cases.why_no_order():
+        cases, value, why = self._auc(score, rows)
+        if value is None:
             return self._missing(why, cases, method, PSEUDO_CASES_OF_AUC)
-        value = weighted_auc(cases.y, cases.scores[0], cases.weight).value
-        statistic = auc_of(score[self._labelled[used[self._labelled]]])
         pseudo_cases: Sequence[float] = PSEUDO_CASES_OF_AUC
         if inside is None:
             pseudo_cases = pseudo_cases_of_auc(self._draws.n_effective(used[self._labelled]))
-        return self._with_interval(value or 0.0, statistic, used, cases, method, (score,), pseudo_cases=pseudo_cases)
+        order = np.argsort(score[self._labelled], kind="stable")
+        ordered = order[used[self._labelled][order]]
+        statistic = auc_of(score[self._labelled[ordered]])
+        return self._with_interval(value, statistic, ordered, cases, method, (score,), pseudo_cases=pseudo_cases)
+
+    def _auc(self, score: Floats, rows: Mask) -> tuple[UsableCases, float | None, str]:
+        """Return the usable cases among some, and the AUC of a score on them, or None and why there is none."""
+        cases = self._usable(rows, score)
+        if why := cases.why_no_auc() or cases.why_no_order():
+            return cases, None, why
+        return cases, weighted_auc(cases.y, cases.scores[0], cases.weight).value or 0.0, ""
 
     def difference(self, first: Floats, other: Floats) -> PairedTest:
         """Return the AUC of the first score less that of the other on the cases that have both."""
@@ -94,7 +102,7 @@ class CandidateFigures:
 
         pseudo_cases = pseudo_cases_of_difference(self._draws.n_effective(used[self._labelled]))
         found = self._with_interval(
-            apart, statistic, used, cases, method, (first, other), is_share=False, pseudo_cases=pseudo_cases
+            apart, statistic, self._of(used), cases, method, (first, other), is_share=False, pseudo_cases=pseudo_cases
         )
         return self._tested(found, int(cases.patient.max()))
 
@@ -107,7 +115,7 @@ class CandidateFigures:
             return self._missing("no labelled case", cases, method)
         # Sums that round alike, so that a share of all is 1 exactly.
         value = float((cases.weight * cases.y).sum() / cases.weight.sum())
-        return self._with_interval(value, share_positive, rows, cases, method)
+        return self._with_interval(value, share_positive, self._of(rows), cases, method)
 
     def operating_point(self, score: Floats, threshold: float) -> dict[str, Estimate]:
         """Return sensitivity, specificity and negative predictive value of showing all candidates from a score on.
@@ -135,7 +143,7 @@ class CandidateFigures:
                 found[name] = self._missing(why, cases, method)
                 continue
             value = float(weight[hit].sum() / weight[of].sum())
-            found[name] = self._with_interval(value, statistics[name], rows, cases, method, (score,))
+            found[name] = self._with_interval(value, statistics[name], self._of(rows), cases, method, (score,))
             if name != "negative_value" and shown.all():
                 why = "interval not computable: every decided case is shown"
                 found[name] = replace(found[name], low=None, high=None, reason=why)
@@ -165,22 +173,21 @@ class CandidateFigures:
             benefit: Floats = (positive[:, used].sum(axis=1) - odds * negative[:, used].sum(axis=1)) / every
             return benefit
 
-        return self._with_interval(value, statistic, rows, cases, method, (score,), is_share=False)
+        return self._with_interval(value, statistic, self._of(rows), cases, method, (score,), is_share=False)
 
     def group_difference(self, score: Floats, group: Mask) -> PairedTest:
         """Return the AUC inside a group of candidates less that among the others."""
         method = f"difference of weighted AUCs between a group and the others; {INTERVAL} (t)"
         rows = np.isfinite(score)
         cases = self._usable(np.ones_like(rows), score)
-        own, others = self.auc(score, group), self.auc(score, ~group)
-        if own.value is None or others.value is None:
-            why = (own.reason or others.reason).removeprefix("not computable: ")
-            return PairedTest(self._missing(why, cases, method, PSEUDO_CASES_OF_AUC), None, None)
+        (_, own, why), (_, others, why_not) = self._auc(score, group), self._auc(score, ~group)
+        if own is None or others is None:
+            return PairedTest(self._missing(why or why_not, cases, method, PSEUDO_CASES_OF_AUC), None, None)
         used = rows[self._labelled]
         inside = group[self._labelled] & used, ~group[self._labelled] & used
         method, about = _method(method, PSEUDO_CASES_OF_AUC), (self._level, cases.n, cases.left_out)
         n_patients = min(np.unique(self._patient[self._labelled][side]).size for side in inside)
-        apart = own.value - others.value
+        apart = own - others
         if n_patients < 2:
             return PairedTest(Estimate(apart, None, None, *about, ONE_PATIENT_OF_GROUP, method), None, None)
         ordered = score[self._labelled]
@@ -207,6 +214,10 @@ class CandidateFigures:
         method = _method(method, pseudo_cases)
         return not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
 
+    def _of(self, inside: Mask) -> NDArray[np.int64]:
+        """Return the places among the labelled cases of those inside."""
+        return np.flatnonzero(inside[self._labelled])
+
     def _usable(self, rows: Mask, *scores: Floats) -> UsableCases:
         chosen = [score[rows] for score in scores]
         return usable_cases(self._y[rows], chosen, patient=self._patient[rows], weight=self._weight[rows])
@@ -221,7 +232,7 @@ class CandidateFigures:
         self,
         value: float,
         statistic: Statistic,
-        inside: Mask,
+        rows: NDArray[np.int64],
         cases: UsableCases,
         method: str,
         order_by: tuple[Floats, ...] = (),
@@ -232,7 +243,6 @@ class CandidateFigures:
         method = _method(method, pseudo_cases)
         if cases.patient.max() < 1:
             return Estimate(value, None, None, self._level, cases.n, cases.left_out, ONE_PATIENT, method)
-        rows = inside[self._labelled]
         ordered = [score[self._labelled] for score in order_by]
         low, high = self._draws.interval(
             statistic, self._level, rows, order_by=ordered, is_share=is_share, pseudo_cases=pseudo_cases

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
-from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.inter_rater import aggregate_raters
+from sklearn.metrics import confusion_matrix
+from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
 from core.errors import InvalidInputError
@@ -113,10 +113,17 @@ class TestTwoRoads:
 
     @FEW
     @given(some_votes)
-    def test_cohen_kappa_equals_that_of_scikit_learn(self, votes):
+    def test_cohen_kappa_equals_that_of_statsmodels_with_its_interval(self, votes):
         found = cohen_kappa(votes[:, 0], votes[:, 1])
         if found.computable:
-            assert_allclose(found.value, cohen_kappa_score(votes[:, 0], votes[:, 1]), atol=1e-12)
+            with np.errstate(all="ignore"):
+                expected = cohens_kappa(confusion_matrix(votes[:, 0], votes[:, 1]))
+            assert_allclose(found.value, expected.kappa, atol=1e-12)
+            if found.low is None:
+                assert not expected.std_kappa > 1e-7
+            else:
+                ends = np.clip(expected.kappa + np.array([-1.0, 1.0]) * 1.959963984540054 * expected.std_kappa, -1, 1)
+                assert_allclose([found.low, found.high], ends, atol=1e-12)
 
     def test_the_alpha_interval_equals_leaving_out_each_case(self, panel):
         votes = panel[:40]
