@@ -143,7 +143,8 @@ class Settling:
     First each row goes to the part of its patient. Then duplicates are taken out of each part and its values looked at.
     Then, with units known, values are settled and the events put in order. The code book is complete; texts and units
     are what the numbers of the rows stand for; `now` is the end of the day of the import, for a calendar that is not
-    shifted. Doubted times are counted by `SENTINEL`, `FAR` and `TOO_OLD` and the number of the code.
+    shifted; `over` numbers the rows of drug orders that have ended by their status. Doubted times are counted by
+    `SENTINEL`, `FAR` and `TOO_OLD` and the number of the code.
     """
 
     def __init__(
@@ -156,9 +157,11 @@ class Settling:
         subjects: Subjects,
         main_units: Mapping[str, str] | None,
         now: np.datetime64 | None = None,
+        over: npt.NDArray[np.int64],
     ) -> None:
         self._mapping = mapping
         self._now = now
+        self._over = over
         self._subjects = subjects
         found = book.found
         items, self._item_of_code = ranked([each.item for each in found])
@@ -171,6 +174,7 @@ class Settling:
         all_texts, self._rank_of_text = ranked(texts)
         numbers = numbers_in_texts(all_texts)
         self._number_of_text, self._written_as = numbers.values, numbers.written
+        self._low_of_text, self._high_of_text = numbers.low, numbers.high
         of_text = [mapping.known_unit(unit) for unit in numbers.units]
         all_units = sorted({*of_code, *fallback, *of_column, *of_text, *known_units(mapping, main_units or {})})
         place = {unit: i for i, unit in enumerate(all_units)}
@@ -188,7 +192,7 @@ class Settling:
         )
         self._text_calls_off = np.array([mapping.says_not_done(text) for text in texts], dtype=bool)
         self.called_off: Counter[int] = Counter()
-        self.n_values = self.n_orders = self.n_open_orders = self.n_turned_orders = 0
+        self.n_values = self.n_orders = self.n_open_orders = self.n_over_orders = self.n_turned_orders = 0
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self._scales = ValueScales()
@@ -197,7 +201,9 @@ class Settling:
             [unit != " ".join(raw.split()) and unit != "" for unit, raw in zip(of_column, units, strict=True)]
         )
         self.n_duplicates = self.n_from_text = self.n_future = self._n_events = 0
-        self.n_commas = self.n_doubtful_numbers = self.n_unread_numbers = self.n_respelled_units = self.n_results = 0
+        self.n_contradicted = self.n_commas = self.n_doubtful_numbers = self.n_unread_numbers = (
+            self.n_respelled_units
+        ) = self.n_results = 0
         self.doubted: dict[int, Counter[int]] = {SENTINEL: Counter(), FAR: Counter(), TOO_OLD: Counter()}
         self.doubted_rows: dict[int, list[int]] = {SENTINEL: [], FAR: [], TOO_OLD: []}
 
@@ -257,6 +263,7 @@ class Settling:
         value, n_filled = fill_from_texts(rows["value"].to_numpy(), self._number_of_text[text], is_value)
         is_bare = is_value & np.isnan(rows["value"].to_numpy())
         self.n_values += int((is_value & ~np.isnan(value)).sum())
+        self.n_contradicted += self._n_contradicted(value[is_value], text[is_value])
         self.n_commas += int((is_bare & (self._written_as[text] == COMMA)).sum())
         self.n_doubtful_numbers += int((is_bare & (self._written_as[text] == DOUBTFUL)).sum())
         self.n_unread_numbers += int((is_bare & (self._written_as[text] == UNREAD)).sum())
@@ -277,6 +284,11 @@ class Settling:
         self._note_times(time[~is_label] if is_label.any() else time)
         return rows.drop(columns="row").assign(kind=kind, item=item, text=text, value=value, unit=unit)
 
+    def _n_contradicted(self, value: npt.NDArray[np.float64], text: npt.NDArray[np.integer]) -> int:
+        """Count the values whose text is another number; a unit in the text may be another one."""
+        other = (value < self._low_of_text[text]) | (value > self._high_of_text[text])
+        return int((other & (self._unit_of_text[text] == self._no_unit)).sum())
+
     def _without_duplicates(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Take out rows that repeat another exactly, and orders stopped in the minute of their start."""
         course, found = self._orders(rows)
@@ -285,7 +297,9 @@ class Settling:
         others[course] = False
         when = seconds(rows["time"])
         self.called_off.update(codes[course[found.called_off]].tolist())
-        self.n_orders, self.n_open_orders = self.n_orders + found.n_orders, self.n_open_orders + found.n_open
+        self.n_orders, self.n_open_orders = self.n_orders + found.n_orders, self.n_open_orders + len(found.open)
+        if len(self._over):
+            self.n_over_orders += int(np.isin(rows["row"].to_numpy()[course[found.open]], self._over).sum())
         self.n_turned_orders += found.n_turned
         take = np.concatenate([np.flatnonzero(others), course[found.rows]])
         self.n_duplicates += len(rows) - len(distinct(take)) - len(found.called_off)

@@ -2,6 +2,7 @@
 
 import re
 import reprlib
+import unicodedata
 from collections.abc import Mapping
 from datetime import date
 from functools import cached_property
@@ -34,35 +35,49 @@ SENTINEL_DATES = tuple(date.fromisoformat(each) for each in _SENTINEL_DATES.spli
 
 
 _NOT_DONE = """
-    cancelled; canceled; cancel; cancellation; entered in error; error; voided; void; deleted; nullified; retracted;
-    revoked; withdrawn; rejected; aborted; not done; not given; not performed; not taken; not collected; not
-    administered; never given; never done; missed; omitted; refused; declined; draft; proposed; planned; test
-    cancelled; test not performed; specimen cancelled; patient refused; family refused; refused by patient; skipped;
-    withheld; not needed; duplicate; duplicate order; wrong patient; unable to give; unable to collect; no show; dose
-    not given; storniert; abgesagt; abgelehnt; abgebrochen; verworfen; gelöscht; ungültig; fehleingabe; verweigert;
-    entwurf; nicht gegeben; nicht verabreicht; nicht durchgeführt; nicht erfolgt; nicht eingenommen; irrtümlich;
-    annulé; annulée; non fait; non administré; refusé; supprimé; annullato; annullata; non eseguito; non
-    somministrato; rifiutato; cancelado; cancelada; anulado; anulada; no realizado; no administrado; rechazado;
-    geannuleerd; niet gegeven; niet uitgevoerd
+    cancelled; canceled; cancel; cancellation; cxl; entered in error; entered erroneously; error; voided; void; deleted;
+    nullified; annulled; retracted; revoked; withdrawn; rejected; aborted; missed; omitted; refused; declined; draft;
+    proposed; planned; test not performed; patient refused; family refused; refused by patient; skipped; withheld; not
+    needed; duplicate; wrong patient; unable to give; unable to collect; no show; storno; storniert; stornierung;
+    annulliert; annullierung; abbruch; abgebrochen; abgesagt; abgelehnt; verworfen; gelöscht; ungültig; fehleingabe;
+    irrtum; irrtümlich; verweigert; widerrufen; zurückgezogen; gestrichen; entfällt; entfallen; ausgelassen; entwurf;
+    falscher patient; doppelanforderung; annulé; annulation; refusé; refus; supprimé; rejeté; abandonné; révoqué; omis;
+    omise; erreur de saisie; saisi par erreur; brouillon; annullato; annullamento; cancellato; cancellazione; rifiutato;
+    revocato; eliminato; errore di inserimento; inserito per errore; bozza; cancelado; cancelación; anulado;
+    anulación; rechazado; revocado; eliminado; suprimido; omitido; error de registro; borrador; geannuleerd; annulering;
+    afgebroken; geweigerd; ingetrokken; vervallen; verwijderd; foutieve invoer
 """
-NOT_DONE_WORDS = tuple(word.strip() for word in _NOT_DONE.split(";"))
+_NO_ACT = {
+    "not never": "done given performed taken collected administered drawn received",
+    "nicht": "gegeben verabreicht durchgeführt erfolgt eingenommen genommen gemacht entnommen abgenommen benötigt",
+    "non pas": "fait administré effectué réalisé donné pris prélevé",
+    "non": "eseguito effettuato somministrato fatto assunto prelevato",
+    "no": "realizado administrado hecho tomado dado efectuado",
+    "niet": "gegeven uitgevoerd toegediend ingenomen afgenomen",
+}
+_INFLECTED = {"é": ("é", "ée", "és", "ées"), "o": ("o", "a", "i", "e", "os", "as")}
+"""Endings of French participles, and of Italian and Spanish ones."""
+
+
+def _forms(words: str) -> tuple[str, ...]:
+    """Return words and short phrases in all their forms, each once."""
+    said = (" ".join(each.split()) for each in words.split(";"))
+    return tuple(dict.fromkeys(word[:-1] + end for word in said for end in _INFLECTED.get(word[-1], (word[-1],))))
+
+
+_NOTHING = [f"{no} {act}" for nos, acts in _NO_ACT.items() for no in nos.split() for act in acts.split()]
+NOT_DONE_WORDS = _forms(";".join([_NOT_DONE, *_NOTHING]))
 """Words that say that an act was called off, never done, or written down by mistake."""
 _DONE = """
-    completed; complete; done; active; final; finished; amended; corrected; preliminary; given; administered; taken;
+    completed; complete; active; final; finished; amended; corrected; preliminary;
     ended; in progress; on hold; suspended; held; paused; stopped; discontinued; expired; dispensed; verified;
-    ordered; started; running; pending; dc; dc'd; d/c; d/c'd; open; closed; resulted; performed; collected; signed;
-    released; new; modified; ok; y; yes; true; 1; abgeschlossen; erledigt; gegeben; verabreicht; durchgeführt; aktiv;
-    laufend; beendet; abgesetzt; pausiert; angeordnet; validiert; freigegeben; bestätigt; terminé; actif; administré;
-    arrêté; completato; attivo; somministrato; completado; activo; administrado; voltooid; actief; toegediend
+    ordered; started; running; pending; dc; dc'd; d/c; d/c'd; open; closed; resulted; signed;
+    released; new; modified; ok; y; yes; true; 1; abgeschlossen; erledigt; aktiv;
+    laufend; beendet; abgesetzt; pausiert; angeordnet; validiert; freigegeben; bestätigt; terminé; actif; arrêté;
+    completato; attivo; completado; terminado; activo; voltooid; actief
 """
-DONE_WORDS = tuple(word.strip() for word in _DONE.split(";"))
+DONE_WORDS = _forms(";".join([_DONE, *" ".join(_NO_ACT.values()).split()]))
 """Statuses of what was ordered or done, whatever became of it later."""
-_HELD = frozenset(
-    """
-    hold,held,on hold,dose held,hold dose,suspended,paused,pausiert,sistiert,suspendu,en pause,sospeso,suspendido
-    """.strip().split(",")
-)
-"""Statuses of an order that goes on later, and of a dose that was not given."""
 
 
 def normalise(text: str, *, keep_case: bool = False) -> str:
@@ -77,15 +92,39 @@ def normalise(text: str, *, keep_case: bool = False) -> str:
     return squeezed if keep_case else squeezed.casefold()
 
 
-_CLAUSE = re.compile(r"[:;,(/]| - | (?:by|due to|because) ", re.IGNORECASE)
-
-
-_ABOUT = re.compile(r"\b(?:order|request|test|lab|specimen|dose)\b")
+_CLAUSE = re.compile(
+    r"[:;,.(/]| - | (?:by|on|due to|because|durch|von|vom|am|wegen|par|le|pour|da|per|il|por|el|door|op|wegens) ",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"\b(?:order|request|test|lab|specimen|dose|auftrag|anforderung|anordnung|verordnung|probe|dosis|demande|commande|"
+    r"prescription|richiesta|ordine|prescrizione|pedido|orden|solicitud|aanvraag|opdracht|was|wurde)\b"
+)
 """What a status may be said to be of, as "order cancelled" is."""
+_TWO_VOWELS = re.compile("([aou])e")
 
 
 def _status_key(word: str) -> str:
-    return normalise(word.replace("_", " ").replace("-", " "))
+    """Return what is the same for two spellings of a status: regardless of case, "-", "_", accents and umlauts."""
+    key = normalise(word.replace("_", " ").replace("-", " "))
+    if not key.isascii():
+        key = "".join(each for each in unicodedata.normalize("NFD", key) if not unicodedata.combining(each))
+    return _TWO_VOWELS.sub(r"\1", key)
+
+
+def _status_keys(words: str) -> frozenset[str]:
+    return frozenset(map(_status_key, _forms(words)))
+
+
+_HELD = _status_keys(
+    "hold;held;on hold;dose held;hold dose;suspended;paused;pausiert;sistiert;suspendu;en pause;sospeso;suspendido"
+)
+"""Statuses of an order that goes on later, and of a dose that was not given."""
+_OVER = _status_keys(
+    "stopped;discontinued;dc;dc'd;d/c;d/c'd;ended;expired;finished;completed;abgesetzt;beendet;abgeschlossen;arrêté;"
+    "terminé;interrotto;completato;terminado;completado;gestopt;voltooid"
+)
+"""Statuses of an order that has ended."""
 
 
 def _checked_pattern(pattern: str) -> str:
@@ -414,6 +453,10 @@ class SiteMapping(_Strict):
     def says_held(self, text: str) -> bool:
         """Return whether a status or text begins with a word for what waits, as "On hold: surgery" does."""
         return bool({_status_key(text), _status_key(_CLAUSE.split(tidy(text), maxsplit=1)[0])} & _HELD)
+
+    def says_over(self, text: str) -> bool:
+        """Return whether a status says that an order has ended."""
+        return _status_key(text) in _OVER
 
     @cached_property
     def _done_keys(self) -> frozenset[str]:

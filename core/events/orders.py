@@ -46,11 +46,9 @@ class Orders:
     rows: IntArray  # shape (n_kept,): places of the rows; a place comes twice where one row stands for two orders
     time: IntArray  # shape (n_kept,): seconds; a stop before its start has the time of the start
     called_off: IntArray  # places of starts and stops left out because the order was stopped in the minute of its start
-    # `n_orders`, `n_open` and `n_turned`: orders kept, those of them without a stop, and those whose stop stood before
-    # the start.
+    open: IntArray  # places of starts without a stop
     n_orders: int
-    n_open: int
-    n_turned: int = 0
+    n_turned: int  # orders whose stop stood before the start
 
 
 def settle_orders(
@@ -89,8 +87,9 @@ def settle_orders(
     short[short] = ~_is_repeated(when[short], zone)
     gone = short.copy()
     gone[partner[short]] = True
-    n_orders, n_open = int((is_start[places] & ~gone).sum()), int((is_start[places] & (partner < 0)).sum())
-    return Orders(places[~gone], when[~gone], places[gone], n_orders, n_open, int(turned.sum()))
+    is_open = is_start[places] & (partner < 0)
+    n_orders = int((is_start[places] & ~gone).sum())
+    return Orders(places[~gone], when[~gone], places[gone], places[is_open], n_orders, int(turned.sum()))
 
 
 def _copies(series: IntArray, is_start: BoolArray, row: IntArray, places: IntArray) -> list[IntArray]:

@@ -77,6 +77,8 @@ class StreamBuilder:
         self._not_done: Counter[int] = Counter()
         self._unknown_statuses: Counter[str] = Counter()
         self._n_known_late = self._n_known = self._n_held = 0
+        self._over = [np.zeros(0, dtype=np.int64)]
+        """Numbers of the rows of drug orders that have ended by their status."""
         self._n_dates = np.zeros(len(EventKind), dtype=np.int64)
         self._n_timed: Counter[tuple[str, EventKind]] = Counter()
         self._n_results: Counter[str] = Counter()
@@ -125,7 +127,8 @@ class StreamBuilder:
         keep = kinds >= 0
         timeless = keep & chunk["time"].isna().to_numpy() & (kinds != EventKind.SEX.number)
         if "status" in chunk:
-            called_off = keep & self._is_not_done(chunk["status"], np.where(keep, kinds, -1))
+            called_off, is_over = self._look_at_statuses(chunk["status"], np.where(keep, kinds, -1))
+            self._over.append(places[is_over])
             self._not_done.update(ids[called_off].tolist())
             keep &= ~called_off
         if timeless.any():
@@ -199,8 +202,10 @@ class StreamBuilder:
         self._n_respelled_codes += int(np.append(changed, False)[places].sum())
         return _joined(new, places)
 
-    def _is_not_done(self, column: pd.Series, kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-        """Mark the statuses of what was never done; of known kinds count the unknown ones and the orders on hold.
+    def _look_at_statuses(
+        self, column: pd.Series, kinds: npt.NDArray[np.int8]
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Mark the statuses of what was never done, and of orders that have ended; count the unknown ones and the held.
 
         A dose on hold, or whose status is an event word that does not count, was not given.
         """
@@ -210,11 +215,18 @@ class StreamBuilder:
         for text, meaning, n in zip(texts, means, counts.tolist(), strict=True):
             if n and not meaning and not self._mapping.is_known_status(text):
                 self._unknown_statuses[tidy(text)] += n
-        says = np.array([*map(self._mapping.says_not_done, texts), False], dtype=bool)
-        held = np.array([*map(self._mapping.says_held, texts), False], dtype=bool)
-        no_dose = held | np.array([*(meaning == "does_not_count" for meaning in means), False], dtype=bool)
-        self._n_held += int((held[places] & (kinds == EventKind.MEDICATION_ORDER.number)).sum())
-        return np.asarray(says[places] | ((kinds == EventKind.ADMINISTRATION.number) & no_dose[places]), dtype=bool)
+        says, held, over, not_given = (
+            np.array([*each, False], dtype=bool)[places]
+            for each in (
+                map(self._mapping.says_not_done, texts),
+                map(self._mapping.says_held, texts),
+                map(self._mapping.says_over, texts),
+                (meaning == "does_not_count" for meaning in means),
+            )
+        )
+        is_order, is_dose = (kinds == kind.number for kind in (EventKind.MEDICATION_ORDER, EventKind.ADMINISTRATION))
+        self._n_held += int((held & is_order).sum())
+        return (kinds >= 0) & (says | (is_dose & (held | not_given))), is_order & over
 
     def _place(self, number: int) -> str:
         """Say where a row stands."""
@@ -302,6 +314,7 @@ class StreamBuilder:
             subjects=self._subjects,
             main_units=self._main_units,
             now=self._now,
+            over=np.concatenate(self._over),
         )
         stream = settling.run(self._arrived, self._n_chunks, self._make_spill("events"), self._rows_per_part)
         cleaner, names = settling.cleaner, self._book.names()
@@ -377,6 +390,7 @@ class StreamBuilder:
             Finding("alike_patients", self._subjects.n_alike(), len(self._subjects.names)),
             Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
             Finding("unread_numbers", settling.n_unread_numbers, settling.n_results),
+            Finding("contradicted_values", settling.n_contradicted, settling.n_values),
             Finding(
                 "lost_values",
                 settling.n_lost_values(),
@@ -389,6 +403,7 @@ class StreamBuilder:
             Finding("open_orders", settling.n_open_orders if settling.has_stops() else 0, settling.n_orders),
             Finding("turned_orders", settling.n_turned_orders, settling.n_orders),
             Finding("held_orders", self._n_held, settling.n_orders),
+            Finding("ended_orders", settling.n_over_orders, settling.n_orders),
             Finding("never_done", self._not_done.total() + settling.called_off.total(), self._n_rows),
             Finding("stray_orders", len(settling.stray_orders()), 0, settling.stray_orders()),
         ]

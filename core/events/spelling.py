@@ -335,11 +335,16 @@ def number_in_text(text: str) -> float:
 
 
 class Numbers(NamedTuple):
-    """Numbers of texts: values, NaN where there is none; how they are written; the common unit after each, or ""."""
+    """Numbers of texts: values, NaN where there is none; how they are written; the common unit after each, or "".
+
+    A text stands for any number from `low` to `high`: people round, and write ``<0.01``.
+    """
 
     values: npt.NDArray[np.float64]
     written: npt.NDArray[np.int8]
     units: list[str]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
 
 
 def numbers_in_texts(texts: Sequence[str]) -> Numbers:
@@ -377,7 +382,21 @@ def numbers_in_texts(texts: Sequence[str]) -> Numbers:
         for i in np.flatnonzero(written == PLAIN).tolist():
             if _POINTED.fullmatch(bare[i]):
                 values[i], written[i] = _whole(bare[i], "."), COMMA
-    return Numbers(np.where(np.isfinite(values), values, np.nan), written, [unit for _, unit in split])
+    values[~np.isfinite(values)] = np.nan
+    rounded = np.array([_rounding(text, value) for text, value in zip(bare, values.tolist(), strict=True)])
+    signs = np.array([text[:1] for text in bare], dtype="U1")
+    with np.errstate(over="ignore"):
+        low = np.where(signs == "<", -np.inf, values - rounded)
+        high = np.where(signs == ">", np.inf, values + rounded)
+    return Numbers(values, written, [unit for _, unit in split], low, high)
+
+
+def _rounding(text: str, value: float) -> float:
+    """Return by how much a number may differ from what was measured, given its text."""
+    if value != value or "e" in text.lower():
+        return abs(value) / 100
+    decimals = len(re.split("[.,]", text)[-1]) if value % 1 else text.rpartition(".")[2].count("0") * ("." in text)
+    return 0.5001 * 10.0**-decimals
 
 
 def _number_and_unit(text: str) -> tuple[str, str]:

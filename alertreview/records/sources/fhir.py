@@ -23,7 +23,7 @@ code                                        resource
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -44,6 +44,7 @@ from alertreview.records.sources.fhir_elements import (
     concept,
     dose,
     duration,
+    ends_in,
     first,
     is_true,
     moment,
@@ -63,11 +64,12 @@ from alertreview.records.sources.ndjson import (
     JsonObject,
     entries,
     fhir_files,
+    ids,
     is_json,
     is_ndjson,
     more_than_once,
     objects,
-    repeated,
+    with_ids,
 )
 from alertreview.records.sources.text_tables import TextFile, unread_files
 from core.errors import SourceError
@@ -103,7 +105,7 @@ _DONE = frozenset(
     """.split()  # noqa: SIM905
 )
 """Statuses of FHIR R4 of what was ordered or done; the mapping says what any other status means."""
-_KNOWN = (_DONE | _NOT_DONE | {""}) - {"on-hold"}
+_KNOWN = _DONE | _NOT_DONE | {""}
 _NO_ORDER = frozenset({"proposal", "plan", "option"})
 _CATEGORIES = (
     *("laboratory", "vital-signs", "LAB", "MB", "MCB", "108252007", "imaging", "procedure", "survey", "exam"),
@@ -236,13 +238,9 @@ class _Reader:
 
         What cannot be understood is refused with its place.
         """
-        files = self._files.get(kind, ())
-        if n_lines is None and kind not in self._former:
-            self._former[kind] = _former_versions(kind, files)
-            if n := len(self._former[kind]):
-                what = counted(n, "entry", "entries") if kind == _BUNDLE else f"{counted(n, 'line')} of {kind}"
-                self.remarks.append(f"{what} left out: a later version of the same resource follows.")
-        for file in files:
+        if n_lines is None and kind in self._files and kind not in self._former:
+            self._look_for_versions(kind)
+        for file in self._files.get(kind, ()):
             for resource, place in islice(_placed(kind, file), n_lines):
                 if place in self._former.get(kind, ()):
                     continue
@@ -252,6 +250,15 @@ class _Reader:
                             f"is no {kind}, as the lines before it; a bulk export has one type per file"
                         )
                 yield resource, place
+
+    def _look_for_versions(self, kind: str) -> None:
+        """Find the former versions of resources of a type; lines and Bundles may hold versions of each other."""
+        found = _former_versions(self._files if _BUNDLE in self._files else {kind: self._files[kind]})
+        for each, former in found.items():
+            self._former[each] = former
+            if n := len(former):
+                what = counted(n, "entry", "entries") if each == _BUNDLE else f"{counted(n, 'line')} of {each}"
+                self.remarks.append(f"{what} left out: a later version of the same resource is there.")
 
     def _look_up(self, name: str) -> None:
         take: dict[str, Callable[[JsonObject], None]] = {
@@ -291,7 +298,7 @@ class _Reader:
                     made = list(converters[kind](resource))
                     status, is_date = _status(resource), len(text(resource, _TIMED.get(kind, ""))) == _DAY
                 # A dose that is on hold was begun.
-                if (status not in _KNOWN and (kind, status) != ("MedicationAdministration", "on-hold")) or is_date:
+                if kind == "MedicationRequest" or status not in _KNOWN or is_date:
                     made = [row._replace(status=status, is_date=is_date) for row in made]
                 yield from ((where, row) for row in made)
         yield from ((Place("", 1), row) for row in self._with_specimens())
@@ -481,6 +488,7 @@ class _Reader:
         lasts = max((duration(part(each, "boundsDuration")) for each in repeats), default=timedelta(0))
         if end is None and start is not None and lasts:
             end = start + lasts
+        end = end or next(filter(None, (self._time(each, "valueDateTime") for each in ends_in(resource))), None)
         instruction = next(iter(instructions), {})
         amount = dose(part(first(instruction, "doseAndRate"), "doseQuantity"))
         code, order = self._named(f"MEDICATION//ORDER//{drug}", drug), _order(resource, start, subject, drug, end)
@@ -701,13 +709,13 @@ def _names(resource: JsonObject) -> tuple[str, ...]:
     return f"{resource['resourceType']}/{name}", f"/{name}", f"/{name_in(resource, 'fullUrl') or name}"
 
 
-def _former_versions(kind: str, files: Sequence[TextFile]) -> set[Place]:
-    """Return where the resources of a type stand of which there is a later version elsewhere.
+def _former_versions(files: Mapping[str, Sequence[TextFile]]) -> dict[str, set[Place]]:
+    """Return by type of file where the resources stand of which there is a later version elsewhere.
 
     Resources that are equal, and those of several patients, are no versions of each other.
     """
-    versions: dict[str, list[tuple[tuple[int, str, int], int, Place]]] = {}
-    for resource, place in _repeated(kind, files):
+    versions: dict[str, list[tuple[tuple[int, str, int], int, str, Place]]] = {}
+    for kind, resource, place in _repeated(files):
         with _refusing(place):
             meta = part(resource, "meta")
             number, updated = text(meta, "versionId"), text(meta, "lastUpdated")
@@ -715,22 +723,29 @@ def _former_versions(kind: str, files: Sequence[TextFile]) -> set[Place]:
             of = f"{resource.get('resourceType')} {name_in(resource)} {patient}"
         if number or updated:
             rank = (int(number) if number.isdecimal() else 0, updated, len(versions.get(of, ())))
-            versions.setdefault(of, []).append((rank, hash(json.dumps(resource, sort_keys=True)), place))
-    former: set[Place] = set()
+            content = {key: each for key, each in resource.items() if key != "fullUrl"}
+            versions.setdefault(of, []).append((rank, hash(json.dumps(content, sort_keys=True)), kind, place))
+    former: dict[str, set[Place]] = {kind: set() for kind in files}
     for each in versions.values():
         last = max(each)
-        former.update(place for _, said, place in each if said != last[1])
+        for _, said, kind, place in each:
+            if said != last[1]:
+                former[kind].add(place)
     return former
 
 
-def _repeated(kind: str, files: Sequence[TextFile]) -> Iterator[tuple[JsonObject, Place]]:
-    """Return the resources of a type whose id others have as well."""
-    if kind != _BUNDLE:
-        yield from ((resource, Place(name, line)) for name, line, resource in repeated(files))
-        return
-    wanted = more_than_once(hash(str(each.get("id"))) for file in files for each, _ in _placed(kind, file))
-    for file in files if wanted else ():
-        yield from (each for each in _placed(kind, file) if hash(str(each[0].get("id"))) in wanted)
+def _repeated(files: Mapping[str, Sequence[TextFile]]) -> Iterator[tuple[str, JsonObject, Place]]:
+    """Yield the resources whose id others have as well, with the type of their file."""
+    lines = [(kind, file) for kind, of_kind in files.items() if kind != _BUNDLE for file in of_kind]
+    bundles = files.get(_BUNDLE, ())
+    of_entries = (str(each.get("id")) for file in bundles for each, _ in _placed(_BUNDLE, file))
+    wanted = more_than_once(map(hash, chain(ids(file for _, file in lines), of_entries)))
+    if wanted:
+        for kind, file in lines:
+            yield from ((kind, each, Place(file.name, line)) for line, each in with_ids(file, wanted))
+        for each, place in (found for file in bundles for found in _placed(_BUNDLE, file)):
+            if hash(str(each.get("id"))) in wanted:
+                yield _BUNDLE, each, place
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -208,6 +209,26 @@ def duration(found: JsonObject) -> timedelta:
     value, unit = number(found, "value"), text(found, "code") or text(found, "unit")
     seconds = _SECONDS.get(unit.lower().removesuffix("s") if len(unit) > 1 else unit, 0)
     return timedelta(seconds=value * seconds) if 0 < value * seconds < _LONGEST else timedelta(0)
+
+
+_END = re.compile(
+    r"status-?change(d|-?date)|(stop|end|discontinu(ed|ation))-?(date|time|date-?time)|date-?(stopped|ended)"
+)
+
+
+def ends_in(order: JsonObject) -> Iterator[JsonObject]:
+    """Yield the extensions that date the end of an order which has ended by its status, such as R5's statusChanged."""
+    if text(order, "status").lower() in ("stopped", "completed"):
+        for element in (order, part(order, "_status"), part(order, "statusReason")):
+            for each in _extensions(element):
+                if _END.fullmatch(re.split(r"[/.]", text(each, "url").lower())[-1]):
+                    yield each
+
+
+def _extensions(element: JsonObject) -> Iterator[JsonObject]:
+    for each in parts(element, "extension"):
+        yield each
+        yield from _extensions(each)
 
 
 def words(found: JsonObject) -> list[str]:

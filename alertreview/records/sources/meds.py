@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from alertreview.files import parse_json
 from alertreview.records.sources import cells
 from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, row_identity, unread
-from alertreview.records.sources.text_tables import is_ignored, require_no_bomb, unread_files
+from alertreview.records.sources.text_tables import is_ignored, refuse_archives, require_no_bomb, unread_files
 from core.errors import SourceError
 from core.events.code_book import spelled_for
 from core.events.mapping import DetailColumn, SiteMapping
@@ -37,6 +37,7 @@ def shards(folder: Path) -> list[Path]:
         path for path in data.rglob("*.parquet") if path.is_file() and not is_ignored(path.relative_to(data))
     )
     if not found:
+        refuse_archives(folder)
         raise SourceError(
             f"{folder} is not a MEDS data set: there is no parquet file below {folder / 'data'}. {_ADVICE}"
         )

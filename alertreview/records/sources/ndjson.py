@@ -7,7 +7,7 @@ import re
 import zipfile
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -194,18 +194,17 @@ def _damaged(file: TextFile, where: str, error: Exception) -> SourceError:
     )
 
 
-def repeated(files: Sequence[TextFile]) -> Iterator[tuple[str, int, JsonObject]]:
-    """Yield the objects whose ``id`` other lines have as well, with file and line.
+def ids(files: Iterable[TextFile]) -> Iterator[str]:
+    """Yield the first ``id`` in each line that has one, without reading the rest."""
+    return (found[1].decode(errors="replace") for file in files for found in map(_ID.search, _lines(file)) if found)
 
-    Lines are compared by the first ``id`` in them, without reading the rest: an export of today has each once.
-    """
-    hashes = (hash(found[1]) for file in files for found in map(_ID.search, _lines(file)) if found)
-    wanted = more_than_once(hashes)
-    for file in files if wanted else ():
-        for number, line in enumerate(_lines(file), 1):
-            found = _ID.search(line)
-            if found and hash(found[1]) in wanted:
-                yield file.name, number, _parsed(line, file.name, number)
+
+def with_ids(file: TextFile, wanted: frozenset[int]) -> Iterator[tuple[int, JsonObject]]:
+    """Yield the objects the hash of whose `ids` is wanted, with their lines."""
+    for number, line in enumerate(_lines(file), 1):
+        found = _ID.search(line)
+        if found and hash(found[1].decode(errors="replace")) in wanted:
+            yield number, _parsed(line, file.name, number)
 
 
 def more_than_once(hashes: Iterable[int]) -> frozenset[int]:

@@ -10,7 +10,7 @@ import stat
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
@@ -39,6 +39,7 @@ _PACKED: dict[str, Callable[[IO[bytes]], AbstractContextManager[object]]] = {
     ".lz4": lambda stream: pa.CompressedInputStream(stream, "lz4"),
 }
 """Suffixes of packed files, and what unpacks them."""
+_ARCHIVES = (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", *(f".tar{each}" for each in _PACKED))
 _PACKED_MARKS = (
     b"\x1f\x8b",
     b"\x1f\x9d",
@@ -126,10 +127,10 @@ def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> l
     bomb.
     """
     if source.is_dir():
-        visible = sorted(path for path in source.rglob("*") if not is_ignored(path.relative_to(source)))
+        visible = _visible(source)
         paths = [path for path in visible if wanted(path.name)]
         if not paths:
-            _refuse_archives(source, [str(path) for path in visible], "Give the path of the archive itself.")
+            refuse_archives(source)
         outside = [path for path in paths if not path.resolve().is_relative_to(source.resolve())]
         if outside:
             raise SourceError(f"{outside[0]}: is a link that leads out of the folder. Copy the file itself.")
@@ -143,12 +144,20 @@ def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> l
     return [_plain(source, source.name)]
 
 
-def _refuse_archives(source: Path, names: list[str], advice: str) -> None:
-    """Raise an error for archives inside archives, with what to do."""
-    archives = [name for name in names if name.lower().endswith(".zip")]
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if not is_ignored(path.relative_to(folder)))
+
+
+def refuse_archives(source: Path, names: Sequence[str] = ()) -> None:
+    """Raise an error with what to do where a folder, or an archive of these names, has archives instead of tables."""
+    inside = names or [str(path.relative_to(source)) for path in _visible(source)]
+    archives = [name for name in inside if name.lower().endswith(_ARCHIVES)]
     if archives:
         more = f" and {len(archives) - 1} more" if archives[1:] else ""
-        raise SourceError(f"{source}: holds no text table, only the archive {archives[0]}{more}. {advice}")
+        advice = "Unpack it, and give what was inside."
+        if source.is_dir() and archives[0].lower().endswith(".zip"):
+            advice = "Give the path of the archive itself."
+        raise SourceError(f"{source}: holds no table, only the archive {archives[0]}{more}. {advice}")
 
 
 def _plain(path: Path, name: str) -> TextFile:
@@ -222,7 +231,7 @@ def _members(archive: Path, wanted: Callable[[str], bool]) -> list[TextFile]:
             others.append(info.filename)
     require_no_bomb(archive, sum(info.file_size for info in infos))
     if not out:
-        _refuse_archives(archive, others, "Unpack it, and give what was inside.")
+        refuse_archives(archive, others)
     return sorted(out, key=lambda file: file.name)
 
 

@@ -78,10 +78,10 @@ def test_an_order_that_was_called_off_is_no_order(tmp_path):
 def test_a_word_of_the_mapping_calls_off_too_and_others_do_not(tmp_path):
     source = write(hospital(), "csv", tmp_path / "source")
     plain, _ = imported(source)
-    appended(source, [row.replace("ORDER//Troponin", "Troponin//Zurueckgezogen") for row in orders_of_troponin()])
+    appended(source, [row.replace("ORDER//Troponin", "Troponin//Zurückgestellt") for row in orders_of_troponin()])
     other, _ = imported(source)
     assert tasks(other) != tasks(plain)
-    cohort, _ = imported(source, mapping=edited_preset(tmp_path, not_done_words=["zurueckgezogen"]))
+    cohort, _ = imported(source, mapping=edited_preset(tmp_path, not_done_words=["zurueckgestellt"]))
     assert tasks(cohort) == tasks(plain)
 
 

@@ -151,6 +151,10 @@ def test_a_text_of_several_lines_is_one_cell(tmp_path):
         *["Storniert", "nicht durchgeführt", "DRAFT", "entered_in_error", "Not-Done", "annulé", "Abgelehnt"],
         *["CANCELLED: hemolyzed", "Cancelled by lab", "Not given - patient asleep", "canceled/duplicate"],
         *["ORDER_CANCELLED", "Cancelled order", "specimen-rejected", "LAB CANCELED", "dose missed"],
+        *["Storno", "Abbruch", "annulliert", "Auftrag wurde storniert", "storniert am 3.1.", "GELOESCHT", "UNGUELTIG"],
+        *["annulée", "ANNULE", "Prescription annulée", "Annulé par le médecin", "non effectuées", "Non-prélevé"],
+        *["annullata", "Ordine annullato", "non somministrata", "Cancelado", "pedido cancelado", "CANCELACION"],
+        *["no realizada", "anuladas por el médico", "geannuleerd door arts", "niet_toegediend", "niet afgenomen"],
     ],
 )
 def test_statuses_of_what_was_never_done_are_known(text):
@@ -158,7 +162,13 @@ def test_statuses_of_what_was_never_done_are_known(text):
     assert site().is_known_status(text)
 
 
-@pytest.mark.parametrize("text", ["completed", "on-hold", "Stopped", "abgesetzt", "in_progress", "", "NULL", "final"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["completed", "on-hold", "Stopped", "abgesetzt", "in_progress", "", "NULL", "final", "durchgefuehrt"],
+        *["administrée", "ARRETE", "terminada", "somministrata"],
+    ],
+)
 def test_statuses_of_what_was_ordered_are_known(text):
     assert not site().says_not_done(text)
     assert site().is_known_status(text)

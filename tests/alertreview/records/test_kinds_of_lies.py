@@ -169,6 +169,23 @@ def test_a_status_says_whether_an_act_counts(tmp_path):
     assert set(cohort.tasks["name"]) == {"Potassium", "Creatinine", "Heparin", "Digoxin", "Enalapril", "Glipizide"}
     assert "unknown_words" not in checks(report, Severity.YELLOW)
     assert checks(report, Severity.YELLOW)["held_orders"] == N_PATIENTS
+    assert checks(report, Severity.YELLOW)["ended_orders"] == N_PATIENTS
+
+
+@pytest.mark.parametrize(("text", "n"), [("4", 0), ("4.{}", 0), ("4.{} H", 0), (">4", 0), ("<3", 5), ("5.{}", 5)])
+@pytest.mark.parametrize("source_format", ["csv", "meds"])
+def test_a_text_that_is_another_number_than_the_value_is_doubted(source_format, text, n, tmp_path):
+    path = write(hospital(n=2), source_format, tmp_path)
+    is_csv = source_format == "csv"
+    table = pd.read_csv(path, dtype="str", keep_default_na=False) if is_csv else pd.read_parquet(path)
+    value = "value" if is_csv else "numeric_value"
+    rows = table.index[table[value].astype("str").str.startswith("4.")][:5]
+    said = pd.Series([text.format(f"{float(each):.1f}"[2]) for each in table.loc[rows, value]], rows)
+    table = table.assign(**{"text" if is_csv else "text_value": said.reindex(table.index, fill_value="")})
+    table.to_csv(path, index=False) if is_csv else table.to_parquet(path / "data" / "0.parquet")
+    cohort, report = imported(path, source_format) if is_csv else build_cohort(path, format="meds", min_positive=1)
+    assert checks(report, Severity.YELLOW).get("contradicted_values", 0) == n
+    assert cohort.events["value"].max() < 5
 
 
 @pytest.mark.parametrize(("n_given", "severity"), [(1, Severity.YELLOW), (13, Severity.OK)])

@@ -129,7 +129,7 @@ def test_numbers_are_read_in_every_spelling(text, value):
     ["1+", "1:40", "0-2", "10^5", "1.2.3", "120/80", "5 inch", "4.2-", "(4.2)", "12 34", "1 2345", "1_000", "$5"],
 )
 def test_what_begins_like_a_number_and_is_none_is_counted(text):
-    values, written, _ = numbers_in_texts([text])
+    values, written, *_ = numbers_in_texts([text])
     assert np.isnan(values[0])
     assert written[0] == UNREAD
 
@@ -187,11 +187,11 @@ def test_units_of_one_size_are_known():
 
 
 def test_a_thousand_or_a_decimal_is_settled_by_its_neighbours_or_not_at_all():
-    values, written, _ = numbers_in_texts(["4,8", "1,234"])
+    values, written, *_ = numbers_in_texts(["4,8", "1,234"])
     assert values.tolist() == [4.8, 1.234]
     assert written.tolist() == [COMMA, COMMA]
     for neighbours in (["4.8"], ["4,8", "4.8"], []):
-        values, written, _ = numbers_in_texts([*neighbours, "1,234"])
+        values, written, *_ = numbers_in_texts([*neighbours, "1,234"])
         assert np.isnan(values[-1])
         assert written[-1] == DOUBTFUL
     assert numbers_in_texts(["1,234,567"]).values.tolist() == [1234567]

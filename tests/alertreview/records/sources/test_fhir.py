@@ -227,7 +227,7 @@ def test_versions_statuses_and_unused_resources_of_bundles(tmp_path):
     assert list(table["value"].dropna()) == [5]
     assert "NOT_DONE//MedicationRequest//cancelled" in set(table["code"])
     assert found.remarks == [
-        "1 entry left out: a later version of the same resource follows.",
+        "1 entry left out: a later version of the same resource is there.",
         "Entries of Bundles not read, because nothing uses them: Claim (1), no resource (1).",
     ]
     assert next(each.examples for each in found.findings if each.name == "unread_files") == ("log.json",)
@@ -296,6 +296,35 @@ def test_an_order_on_hold_counts_and_is_doubted_and_a_dose_on_hold_was_begun(tmp
     assert next(each.count for each in report.checks if each.name == "held_orders") == 1
 
 
+STATUS_CHANGED = "http://hl7.org/fhir/5.0/StructureDefinition/extension-MedicationRequest.statusChanged"
+NOON = "2026-01-02T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_doubted"),
+    [
+        ({"status": "active"}, 0),
+        ({"status": "stopped"}, 1),
+        ({"status": "completed", "meta": {"lastUpdated": NOON}}, 1),
+        ({"status": "stopped", "extension": [{"url": STATUS_CHANGED, "valueDateTime": NOON}]}, 0),
+        ({"status": "stopped", "statusReason": {"extension": [{"url": "x/stop-date", "valueDateTime": NOON}]}}, 0),
+        (
+            {
+                "status": "stopped",
+                "extension": [{"url": "why", "extension": [{"url": "statusChangeDate", "valueDateTime": NOON}]}],
+            },
+            0,
+        ),
+    ],
+)
+def test_an_order_that_has_ended_has_its_end_or_is_doubted(tmp_path, changes, n_doubted):
+    source = write_export(tmp_path, *STAY, order(**changes))
+    cohort, report = build_cohort(source, format="fhir", mapping="fhir", min_positive=1)
+    stops = cohort.events.loc[cohort.events["kind"] == "MEDICATION_STOP", "time"]
+    assert list(stops.astype("str")) == (["2026-01-02 12:00:00"] if "xtension" in str(changes) else [])
+    assert next(each.count for each in report.checks if each.name == "ended_orders") == n_doubted
+
+
 def test_a_status_that_nobody_knows_counts_and_is_named(tmp_path):
     drug = order(status="Vidimiert", authoredOn="2026-01-01T09:00:00Z")
     cohort, report = build_cohort(write_export(tmp_path, *STAY, drug), format="fhir", min_positive=1)
@@ -329,6 +358,25 @@ def test_of_several_versions_of_a_resource_the_last_one_counts(tmp_path):
         "1 line of Observation",
         "1 line of MedicationRequest",
     ]
+
+
+@pytest.mark.parametrize("last", ["line", "entry"])
+def test_versions_on_a_line_and_in_a_bundle_are_one_resource(tmp_path, last):
+    """One result and one order in both, of which the last version counts; one result in one version, in both."""
+    numbers = {"line": ("2", "1"), "entry": ("1", "2")}[last]
+    on_line, in_bundle = (
+        [version(lab(value=4 + int(number)), "a", number), version(order(f"2026-01-0{number}T09:00:00Z"), "b", number)]
+        for number in numbers
+    )
+    same = version(lab(value=9), "c", "1")
+    folder = write_export(tmp_path, patient(), encounter(), *on_line, same)
+    (folder / "Ada.json").write_text(dump(bundle(patient("p2"), *in_bundle, same)).replace("urn:uuid:p1", "Patient/p1"))
+    source = fhir.read(folder, mapping())
+    found = pd.concat(list(source.chunks)).drop_duplicates(["subject", "time", "code", "value"])
+    assert sorted(found["value"].dropna()) == [6, 9]
+    assert list(found.loc[found["code"].astype("str").str.startswith("MED"), "time"].dt.day) == [2]
+    left_out = sorted(each.partition(" left out")[0] for each in source.remarks)
+    assert left_out == {"line": ["2 entries"], "entry": ["1 line of MedicationRequest", "1 line of Observation"]}[last]
 
 
 def test_lines_that_are_no_versions_of_each_other_all_count(tmp_path):

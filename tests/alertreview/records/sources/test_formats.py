@@ -1,6 +1,7 @@
 """The format of a source is told from its files, so that nobody has to name it; the documents' example is read so."""
 
 import re
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -54,25 +55,45 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
         detect_format(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(("n_archives", "told"), [(1, r"2026.0\.zip"), (2, r"2026.0\.zip and 1 more")])
+def archived(path: Path) -> Path:
+    """Write an archive with a table of an OMOP CDM."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as opened:
+            opened.writestr("person.csv", "person_id\n1\n")
+    else:
+        with tarfile.open(path, "w:gz" if path.suffix != ".tar" else "w") as tar:
+            tar.addfile(tarfile.TarInfo("person.csv"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "told", "advice"),
+    [
+        (["0.zip"], r"0\.zip", "Give the path of the archive itself"),
+        (["0.zip", "1.zip"], r"0\.zip and 1 more", "Give the path of the archive itself"),
+        (["0.tar.gz"], r"0\.tar\.gz", "Unpack it, and give what was inside"),
+        (["0.TGZ", "1.tar"], r"0\.TGZ and 1 more", "Unpack it, and give what was inside"),
+    ],
+)
 def test_tables_in_an_archive_inside_are_refused_with_what_to_give_instead(
-    tmp_path: Path, n_archives: int, told: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, names: list[str], told: str, advice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, outer = tmp_path / "cdm", tmp_path / "outer.zip"
-    archives = [folder / "2026" / f"{number}.zip" for number in range(n_archives)]
-    for archive in archives:
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(archive, "w") as opened:
-            opened.writestr("person.csv", "person_id\n1\n")
+    archives = [archived(folder / "2026" / name) for name in names]
     with zipfile.ZipFile(outer, "w") as opened:
         for archive in archives:
             opened.write(archive, archive.relative_to(folder))
-    for source, advice in ((folder, "Give the path of the archive itself"), (outer, "Unpack it, and give what was in")):
-        for given in ([], ["--format", "omop"], ["--format", "csv"]):
+    for source, wanted, formats in (
+        (folder, advice, ("omop", "csv", "fhir", "meds")),
+        (outer, "Unpack it, and give what was inside", ("omop", "csv", "fhir")),
+    ):
+        for given in ([], *(["--format", name] for name in formats)):
             assert main(["mapping", "check", str(source), *given]) == 2
             said = capsys.readouterr().err
-            assert re.search(rf"{source.name}: holds no text table, only the archive \S*{told}\. {advice}", said), said
-    assert detect_format(archives[0]) == "omop"
+            assert re.search(rf"{source.name}: holds no table, only the archive 2026.{told}\. {wanted}", said), said
+    if names == ["0.zip"]:
+        assert detect_format(archives[0]) == "omop"
 
 
 @pytest.fixture(scope="module")
