@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from alertreview.access.passwords import code_hash, new_code
-from alertreview.access.sessions import IDLE, OWNER_LOGIN, holds, is_demonstration, is_owner_without_password
+from alertreview.access.sessions import IDLE, OWNER_LOGIN, holds, is_owner_without_password
 from alertreview.access.sign_in import fold
 from alertreview.access.throttle import throttle_of
 from alertreview.rights import COMMAND_LINE, Action, Service, operator_only, requires, role_words
@@ -160,7 +160,7 @@ class AccountService(Service):
         """
         with self._database.read() as uow:
             accounts = uow.accounts.all()
-            if is_demonstration(uow) or not all(map(is_owner_without_password, accounts)):
+            if uow.snapshots.are_a_demonstration() or not all(map(is_owner_without_password, accounts)):
                 return ""
         if accounts:
             return self.reset(accounts[0].person_id)

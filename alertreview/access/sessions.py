@@ -52,7 +52,7 @@ class SessionService:
             actor = None
             if row is not None and row.active and holds(row, now):
                 actor = actor_of(uow, row, session_id=row.id, confirmed_at=row.confirmed_at)
-            demo = actor is None and is_demonstration(uow)
+            demo = actor is None and uow.snapshots.are_a_demonstration()
         if actor is not None and row is not None:
             if is_act and now - row.last_seen_at >= NOTED_EVERY:
                 self._note(row.id, now)
@@ -64,7 +64,7 @@ class SessionService:
     def is_demonstration(self) -> bool:
         """Return whether this site is a demonstration: simulated patients, and nobody has an account."""
         with self._database.read() as uow:
-            return is_demonstration(uow)
+            return uow.snapshots.are_a_demonstration()
 
     def has_accounts(self) -> bool:
         """Return whether anybody could use a form for login and password: a new owner has a link instead."""
@@ -202,11 +202,6 @@ def holds(row: SignInSession, now: datetime) -> bool:
 def is_owner_without_password(account: Account) -> bool:
     """Return whether an account is the owner's who only ever signed in by the link of the terminal."""
     return (account.source, account.login, account.password_hash) == (SignInSource.LOCAL, OWNER_LOGIN, None)
-
-
-def is_demonstration(uow: UnitOfWork) -> bool:
-    """Return whether the latest import is simulated and nobody has an account."""
-    return uow.snapshots.latest_is_simulated() and not uow.accounts.exist()
 
 
 def readable(browser: str) -> str:

@@ -109,28 +109,30 @@ def _case_table(cases: Sequence[CaseForReport], snapshot: Snapshot) -> pd.DataFr
             "stratum": [case.stratum for case in cases],
             "inclusion_probability": [case.inclusion_probability for case in cases],
             "adjudicated_answer": [np.nan if case.adjudicated is None else float(case.adjudicated) for case in cases],
-            "record_reference": [_record_reference(case, snapshot) for case in cases],
+            "record_reference": _record_references(cases, snapshot),
         }
     )
 
 
-def _record_reference(case: CaseForReport, snapshot: Snapshot) -> float:
+def _record_references(cases: Sequence[CaseForReport], snapshot: Snapshot) -> list[float]:
     """Say what the record of the two following days speaks for: a late order makes up for an omission.
 
     1 when what was not done in the 24 h was done in the 48 h after, 0 when it was not, missing for commissions (nothing
     in the record takes an order back) and where the stay ended before.
     """
-    if case.decision is Decision.COMMISSION:
-        return math.nan
-    instances = snapshot.instances
-    here = instances.iloc[case.row_index]
-    hours = (instances["snapshot_at"] - here["snapshot_at"]) / pd.Timedelta(hours=1)
-    same_stay = (instances["stay_id"] == here["stay_id"]).to_numpy()
-    later = np.flatnonzero(same_stay & ((hours > 12) & (hours < 60)).to_numpy())
-    if len(later) == 0:
-        return math.nan
-    column = int(np.flatnonzero((snapshot.tasks["task_key"] == case.task_key).to_numpy())[0])
-    return float(snapshot.decisions[later, column].sum() > 0)
+    at = snapshot.instances["snapshot_at"].to_numpy(dtype="datetime64[ns]")
+    stays, days_of_stay = snapshot.instances["stay_id"], snapshot.instances.groupby("stay_id").indices
+    columns = {key: column for column, key in enumerate(snapshot.tasks["task_key"])}
+
+    def reference(case: CaseForReport) -> float:
+        days = days_of_stay[stays.iloc[case.row_index]]
+        hours = (at[days] - at[case.row_index]) / np.timedelta64(1, "h")
+        later = days[(hours > 12) & (hours < 60)]
+        if case.decision is Decision.COMMISSION or not later.size:
+            return math.nan
+        return float(snapshot.decisions[later, columns[case.task_key]].sum() > 0)
+
+    return [reference(case) for case in cases]
 
 
 def case_label(number: int) -> str:

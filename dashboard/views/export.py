@@ -21,7 +21,7 @@ from dashboard.context import application, is_phone, looking_person
 if TYPE_CHECKING:
     from alertreview.application import Services
 
-LAYOUTS = {"long": "One row per judgment", "wide": "One row per case"}
+LAYOUTS = {"long": "One row per judgment and version", "wide": "One row per case"}
 FORMATS = {
     "csv": "CSV, byte-exact",
     "csv-excel": "CSV for Excel",

@@ -24,6 +24,7 @@ from dashboard.context import (
     looking_person,
     may,
     people_who_read,
+    read_ahead,
     shown_errors,
 )
 
@@ -76,6 +77,8 @@ def page() -> None:
         acts.disagreements(study)
         if not has_acts:
             _question(study)
+    if may(Action.SEE_RESULTS) and not study.is_calibration:
+        read_ahead(("report", slug), lambda app: app.reports.report(slug))
 
 
 def _own_progress(study: StudyView) -> Sequence[ReaderProgress]:

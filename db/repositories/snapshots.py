@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from core.vocabulary import InstanceId, SnapshotId
 from db.cache import cached
-from db.models import CohortSnapshot, Instance, Task
+from db.models import Account, CohortSnapshot, Instance, Task
 from db.queries.reading import Repository, given, in_parts, select_records, stored_values
 from db.queries.seals import mark
 from db.repositories.inserting import insert_many
@@ -20,6 +20,7 @@ _BY_ID = select_records(CohortSnapshot).where(CohortSnapshot.id == given("snapsh
 _ALL = select_records(CohortSnapshot).order_by(CohortSnapshot.id)
 _LATEST = select_records(CohortSnapshot).order_by(CohortSnapshot.id.desc()).limit(1)
 _LATEST_IS_SIMULATED = _LATEST.with_only_columns(CohortSnapshot.simulated)
+_IS_DEMONSTRATION = _LATEST_IS_SIMULATED.where(~select(Account.person_id).exists())
 
 
 class Snapshots(Repository):
@@ -61,6 +62,10 @@ class Snapshots(Repository):
     def latest_is_simulated(self) -> bool:
         """Return whether the import stored last has no real patients; False when there is none."""
         return bool(self._run(_LATEST_IS_SIMULATED).scalar())
+
+    def are_a_demonstration(self) -> bool:
+        """Return whether the latest import is simulated and nobody has an account."""
+        return bool(self._run(_IS_DEMONSTRATION).scalar())
 
     def all(self) -> list[CohortSnapshot]:
         """Return every import, oldest first."""

@@ -6,6 +6,7 @@ import pytest
 
 from tests.dashboard.conftest import OpenPage, address, nothing_failed
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.exports import FakeReports
 from tests.dashboard.doubles.review import FakeReview
 
 
@@ -46,6 +47,14 @@ def test_the_selected_line_of_the_worklist_is_read_ahead(open_page: OpenPage) ->
     open_page("worklist", double, alert=str(selected))
     wait()
     assert double.ahead == [selected]
+
+
+def test_studies_reads_the_report_of_its_study_ahead(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(FakeReports, "report", lambda _, slug: asked.append(slug))
+    open_page("studies", FakeApplication(), study="demo")
+    wait()
+    assert asked == ["demo"]
 
 
 def test_a_failure_ahead_is_logged_without_its_text_and_the_next_one_is_read(
