@@ -18,7 +18,7 @@ from tests.support.simulated_study import simulate_candidates
 FEW = settings(max_examples=30, deadline=None)
 
 
-def simulated(prevalence, error, n=60_000, k=3, seed=0):
+def simulated(prevalence, error, n=20_000, k=3, seed=0):
     rng = np.random.default_rng(seed)
     truth = rng.random(n) < prevalence
     wrong = rng.random((n, k)) < error
@@ -51,7 +51,7 @@ def test_at_fleiss_26_a_perfect_detector_reads_about_84_and_one_of_90_about_77()
 def test_where_relevance_is_a_matter_of_degree_a_detector_can_show_more(share, shown, told):
     """Each case has a chance of its own of being called relevant, Beta distributed, with kappa .26 between readers."""
     rng = np.random.default_rng(0)
-    chance = rng.beta(share * (1 / 0.26 - 1), (1 - share) * (1 / 0.26 - 1), 60_000)
+    chance = rng.beta(share * (1 / 0.26 - 1), (1 - share) * (1 / 0.26 - 1), 30_000)
     votes = (rng.random((chance.size, 3)) < chance[:, None]).astype(float)
     assert fleiss_kappa(votes).value == pytest.approx(0.26, abs=0.01)
     assert auc((votes.sum(axis=1) >= 2).astype(float), chance).value == pytest.approx(shown, abs=0.006)

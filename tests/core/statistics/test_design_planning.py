@@ -32,7 +32,7 @@ def test_it_foretells_it_where_relevance_does_not_rise_inside_a_stratum():
     rng = np.random.default_rng(3)
     size, share, counts = np.array([12_000.0, 750.0, 340.0]), np.array([0.02, 0.15, 0.5]), np.array([490, 190, 190])
     stratum, widths = np.repeat(np.arange(3), counts), []
-    for _ in range(40):
+    for _ in range(15):
         label, place = (rng.random(stratum.size) < share[stratum]).astype(float), rng.random(stratum.size)
         patient = rng.integers(0, 300, stratum.size)
         found = CandidateFigures(label, (size / counts)[stratum], patient, stratum, size, 0.95).auc(stratum + place)
@@ -53,7 +53,7 @@ def test_a_planned_study_has_the_wanted_half_width():
     plans = plan_designs(STRATA, 0.15, n_patients=300)
     assert len(plans) == 3
     for plan in plans:
-        again = forecast(STRATA, plan.by_stratum, n_patients=300, n_studies=60, seed=7)
+        again = forecast(STRATA, plan.by_stratum, n_patients=300, n_studies=30, seed=7)
         assert again.half_width == pytest.approx(0.15, rel=0.15)
     assert [plan.n_cases for plan in plans] == sorted(plan.n_cases for plan in plans)
 

@@ -39,11 +39,11 @@ def _build(home: Path) -> None:
     demo_import = demo.import_records
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "import_records", import_early)
-        patch.setattr(demo, "SCORERS", ("shared", "softhad"))
+        patch.setattr(demo, "SCORERS", ("softhad",))
         # The simulation knows the truth at the hour at which the instances are.
         patch.setattr(population, "SNAPSHOT_HOUR", 6)
         patch.setattr(hospital, "SNAPSHOT_HOUR", 6)
-        list(build_demo(load_settings(home, create=True), DemoSize(n_patients=36, n_cases=24, n_waiting=4)))
+        list(build_demo(load_settings(home, create=True), DemoSize(n_patients=30, n_cases=24, n_waiting=4)))
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_every_page_says_the_hour_of_the_site(early: Application, open_page: Ope
 
 
 def test_every_sentence_about_an_alert_says_it(early: Application) -> None:
-    rows = early.worklist.page(EVERY_ALERT, limit=40).rows
+    rows = early.worklist.page(EVERY_ALERT, limit=15).rows
     sentences = [text for row in rows for text in early.worklist.alert(row.alert_id).record_after]
     assert any(HOUR in text for text in sentences)
     assert wrong_in("\n".join(sentences)) == []
