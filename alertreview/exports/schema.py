@@ -8,9 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import Field, TypeAdapter
 
 from alertreview.files import data_folder
 from core.errors import InvalidInputError
@@ -45,7 +46,7 @@ class Column:
 class TableSchema:
     """One exported table."""
 
-    name: str
+    name: Annotated[str, Field(alias="table")]
     title: str
     one_row: str  # what one row is
     key: tuple[str, ...]  # columns that together are unique
@@ -110,21 +111,13 @@ def _folder() -> Path:
     return data_folder() / "dictionary"
 
 
+_SCHEMAS = TypeAdapter(TableSchema)
+
+
 def _read(text: str) -> TableSchema:
     plain = yaml.safe_load(text)
-    columns = tuple(
-        Column(
-            name=str(c["name"]),
-            type=ColumnType(c["type"]),
-            meaning=str(c["meaning"]),
-            unit=str(c.get("unit", "")),
-            missing=str(c.get("missing", "")),
-            values=tuple(_values(c.get("values", {}))),
-            repeats=str(c.get("repeats", "")),
-        )
-        for c in plain["columns"]
-    )
-    return TableSchema(str(plain["table"]), str(plain["title"]), str(plain["one_row"]), tuple(plain["key"]), columns)
+    columns = [column | {"values": tuple(_values(column.get("values", {})))} for column in plain["columns"]]
+    return _SCHEMAS.validate_python(plain | {"columns": columns})
 
 
 def _values(plain: str | Mapping[object, object]) -> Iterator[tuple[str, str]]:

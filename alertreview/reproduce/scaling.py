@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from alertreview.reports.blocks import Figure
-from alertreview.reproduce.figures import marked_histogram
+from alertreview.reports.plot import Anchor, Axis, Box, Plot, Segment, Stroke, Tone, Words
 from alertreview.reproduce.medical import N_NODES, MedicalStudy, set_up, soft_labels, task_data
 from alertreview.reproduce.paper import Grid, Options, Results, Row, collect_runs
 from alertreview.settings import Progress
@@ -61,6 +61,29 @@ def turned_pairs(ranges: list[TaskRange]) -> list[tuple[float, int, int]]:
     clearness = np.minimum(raw[first] - raw[second], scaled[second] - scaled[first])
     order = np.argsort(-clearness, kind="stable")
     return [(float(clearness[i]), int(first[i]), int(second[i])) for i in order]
+
+
+def marked_histogram(values: FloatArray, marked: float, title: str, x_title: str) -> Plot:
+    """Return a histogram over [0, 1] with an arrow at one instance, which may lie a little outside."""
+    counts, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=30, range=(0.0, 1.0))
+    top = float(max(counts.max(), 1))
+    x = min(max(marked, 0.0), 1.0)
+    return Plot(
+        (
+            *(
+                Box((a, 0), (b - 0.002, n), Tone.BARS, filled=True)
+                for n, a, b in zip(counts, edges, edges[1:], strict=False)
+            ),
+            Words((0, 1.25 * top), title, Tone.TEXT, bold=True, shift=(0, 4)),
+            Segment((x, 1.08 * top), (x, 0.01 * top), Stroke(Tone.TEXT, 2), arrow=True),
+            Words((x, 1.08 * top), f"{marked:.2f}", Tone.TEXT, Anchor.MIDDLE, shift=(0, 4)),
+        ),
+        f"{title}: histogram of {len(values)} values between {values.min():.2f} and {values.max():.2f}; "
+        f"the arrow points to {marked:.2f}.",
+        Axis(0, 1, x_title, tuple((tick / 4, f"{tick / 4:g}") for tick in range(5))),
+        Axis(0, 1.25 * top, ticks=((top, f"{top:.0f}"),), line=False),
+        height=175,
+    )
 
 
 def one_run(study: MedicalStudy, seed: int, run: int) -> list[Row]:

@@ -1,18 +1,19 @@
 """The paper's table and figure on synthetic data whose true anomaly scores are known."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from alertreview.reports.blocks import Figure
-from alertreview.reproduce.figures import top_panels
+from alertreview.reports.plot import Axis, Box, Dots, Mark, Plot, Tone, Words
 from alertreview.reproduce.paper import Options, Results, Row, collect_runs, quiet_graphs
 from alertreview.reproduce.tables import TRUTH, by_method, duels, measure, summarise
 from alertreview.settings import Progress
 from core.scoring.variants import DETECTORS
 from core.simulation.paper_points import LabelledPoints, Name, draw_points
-from core.validation import IntArray
+from core.validation import FloatArray, IntArray
 
 NAMES: Final[tuple[Name, ...]] = ("D1", "D2", "D3")
 N_PER_CLASS: Final = 500
@@ -48,12 +49,46 @@ def one_run(seed: int, n_per_class: int, run: int) -> list[Row]:
     return rows
 
 
-def top_of_each(past: LabelledPoints, recent: LabelledPoints, n_top: int = N_TOP) -> dict[str, IntArray]:
+def top_of_each(past: LabelledPoints, recent: LabelledPoints) -> dict[str, IntArray]:
     """Return the rows of the most unusual recent points: by the truth, then by each method."""
     scores = {TRUTH: recent.true_score}
     for method, make in DETECTORS.items():
         scores[method] = make().fit(past.X, past.y).score_samples(recent.X, recent.y)
-    return {method: np.argsort(-found, kind="stable")[:n_top] for method, found in scores.items()}
+    return {method: np.argsort(-found, kind="stable")[:N_TOP] for method, found in scores.items()}
+
+
+COLUMNS, GAP, TITLE = 4, 0.07, 0.12
+"""Of panels whose sides are 1 long."""
+
+
+def top_panels(X: FloatArray, y: FloatArray, tops: Mapping[str, IntArray], what: str) -> Plot:
+    """Return the points of two classes, once for each method, with its most unusual ones in black.
+
+    `X` has shape (n, 2), `y` shape (n,); `tops` the rows of the most unusual points by method, and the truth first.
+    """
+    truth, *others = tops
+    shared = {name: len(set(tops[truth].tolist()) & set(rows.tolist())) for name, rows in tops.items()}
+    low, high = X.min(axis=0), X.max(axis=0)
+    n_rows = -(-len(tops) // COLUMNS)
+    marks: list[Mark] = []
+    for place, (name, rows) in enumerate(tops.items()):
+        corner = np.array([place % COLUMNS * (1 + GAP), (n_rows - 1 - place // COLUMNS) * (1 + TITLE)])
+        points = corner + (X - low) / (high - low)
+        words = name if name == truth else f"{name}: {shared[name]}/{shared[truth]}"
+        marks.append(Words((corner[0], corner[1] + 1), words, Tone.TEXT, bold=name == truth, shift=(0, 5)))
+        marks.append(Box((corner[0], corner[1]), (corner[0] + 1, corner[1] + 1)))
+        for of_class, tone, size in ((y < 0, Tone.ATTENTION, 2.4), (y > 0, Tone.ACCENT, 2.4), (rows, Tone.TEXT, 7)):
+            marks.append(Dots(tuple(map(tuple, points[of_class].tolist())), tone, size))
+    said = "; ".join(f"{name} shares {shared[name]}" for name in others)
+    return Plot(
+        tuple(marks),
+        f"{what}: the {shared[truth]} most unusual points in black, by the truth and by each method. "
+        f"Of the true {said}.",
+        Axis(0, COLUMNS * (1 + GAP) - GAP, line=False),
+        Axis(0, n_rows * (1 + TITLE) - TITLE, line=False),
+        height=round(190 * (n_rows * (1 + TITLE) - TITLE)),
+        width=round(190 * (COLUMNS * (1 + GAP) - GAP)),
+    )
 
 
 def _figures(seed: int, n_per_class: int) -> tuple[Figure, ...]:

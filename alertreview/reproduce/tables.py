@@ -87,9 +87,9 @@ def by_method(rows: Sequence[Row], data_sets: Sequence[str], paper: Mapping[str,
     return Grid("methods", caption, tuple(header), made)
 
 
-def best_of(rows: Sequence[Row], data: str, methods: Sequence[str], figure: str = AGREEMENT) -> str:
-    """Return the name of the method with the largest mean."""
-    return max(methods, key=lambda method: float(np.mean(values(rows, data, method, figure))))
+def best_of(rows: Sequence[Row], data: str, methods: Sequence[str]) -> str:
+    """Return the name of the method with the largest mean agreement."""
+    return max(methods, key=lambda method: float(np.mean(values(rows, data, method, AGREEMENT))))
 
 
 def duels(rows: Sequence[Row], data_sets: Sequence[str]) -> tuple[Grid, dict[str, bool]]:

@@ -30,7 +30,7 @@ from core.scoring.scores import ScoredTasks
 from core.vocabulary import Decision, RunId, Split
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned
-from db.models import ScoringRun, TaskResult
+from db.models import ScoringRun
 
 SHARED_NEEDS_TIME = (
     "The shared graph is kept for new instances only where the run split days by time: once it is solved, a patient "
@@ -173,14 +173,11 @@ def published_already(
             run.base_run_id is None
             and (run.split, run.seed, run.scorer) == (split, request.seed, request.scorers[0])
             and set(run.all_scorers) == set(scorers)
-            and _asked_of(run) == asdict(request.parameters()) | {"since": request.since} | asked
+            # What it learned was not asked for.
+            and {name: value for name, value in run.parameters.items() if name != GROUP_WEIGHTS}
+            == asdict(request.parameters()) | {"since": request.since} | asked
         )
     return PublishedRun(run.id) if is_same else None
-
-
-def _asked_of(run: ScoringRun) -> dict[str, Any]:
-    """Return the parameters of a run that were asked for, without what it learned."""
-    return {name: value for name, value in run.parameters.items() if name != GROUP_WEIGHTS}
 
 
 def refuse_published(
@@ -226,10 +223,13 @@ def score_site(
         model_folder = _store_model(settings, site, folds, split, cache.name, scored)
         run = _new_run(site, request, split, asdict(parameters) | _learned(scored), folds, model_folder)
         checksum = write_checksums(settings.models / model_folder) if model_folder else ""
-        results = _results(site, folds, request, scored)
+        scorers = tuple(dict.fromkeys(request.scorers))
+        results = assemble_tasks(scored, folds, site.tasks, scorers, request.n_jobs or -1)
         written = write_run(database, site, run, folds, results, checksum=checksum)
         cache.discard()
-        _discard_old(settings, database)
+        with database.read() as uow:
+            folders = [one.model_folder for one in uow.runs.published() if one.model_folder]
+        discard_old(settings.models, folders[:RUNS_KEPT])
     return outcome_of(site, written, started, n_folds=len(scored))
 
 
@@ -316,12 +316,6 @@ def _store_model(
     return store_model(settings.models, name, site.snapshot, past, scored[0], exclude_patients=exclude)
 
 
-def _discard_old(settings: Settings, database: Database) -> None:
-    with database.read() as uow:
-        folders = [run.model_folder for run in uow.runs.published() if run.model_folder]
-    discard_old(settings.models, folders[:RUNS_KEPT])
-
-
 def _in_fold(progress: Progress | None, fold: int, n_folds: int) -> Progress | None:
     if progress is None:
         return None
@@ -358,12 +352,6 @@ def _new_run(
         created_at=datetime.now(UTC),
         model_folder=model_folder,
     )
-
-
-def _results(
-    site: ScoredImport, folds: FoldOfRow, request: ScoringRequest, scored: list[ScoredTasks]
-) -> Iterator[TaskResult]:
-    return assemble_tasks(scored, folds, site.tasks, tuple(dict.fromkeys(request.scorers)), request.n_jobs or -1)
 
 
 def parse_day(text: str | None) -> pd.Timestamp | None:

@@ -6,11 +6,11 @@ import pytest
 from alertreview.reports.figures import settings_curves
 from alertreview.reports.plot import draw_svg
 from alertreview.reproduce import sensitivity
-from alertreview.reproduce.figures import marked_histogram, top_panels
 from alertreview.reproduce.medical import MedicalStudy, TaskData, neighbour_scores, set_up, soft_labels, task_data
 from alertreview.reproduce.paper import quiet_graphs
-from alertreview.reproduce.scaling import TaskRange, task_ranges, turned_pairs
+from alertreview.reproduce.scaling import TaskRange, marked_histogram, task_ranges, turned_pairs
 from alertreview.reproduce.sensitivity import one_run, overlap
+from alertreview.reproduce.synthetic import top_panels
 from core.baselines import WeightedNeighbours
 from core.graph.similarity import knn_similarity
 from core.softhad import solve_soft_labels
