@@ -253,6 +253,23 @@ def test_messages_to_look_up_are_the_words_of_the_code() -> None:
     assert [part for part in parts if part not in code] == []
 
 
+def test_each_figure_of_the_summary_of_results_is_in_its_section() -> None:
+    page = ROOT / "docs" / "results.md"
+    summary = page.read_text(encoding="utf-8").split("## What was promised, and what is met\n")[1].split("\n## ")[0]
+    sections: dict[str, str] = {}
+    for document in (page, page.with_name("performance.md"), page.with_name("operations.md")):
+        for part in re.split(r"^##+ ", document.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+            name = re.sub(r"[^\w\- ]", "", part.splitlines()[0].lower()).replace(" ", "-")
+            sections[f"{document.name if document != page else ''}#{name}"] = part.replace("−", "-")
+    section, rows = "", [line.strip("|").split(" | ") for line in summary.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 20
+    for claim, _, reached, *_ in rows:
+        linked = re.search(r"\]\(([^)]+)\)", claim)
+        section = sections[linked[1]] if linked else section
+        for figure in re.findall(r"(?<![\w.])\.?\d[\d,.e-]*\d|(?<![\w.])\d+", reached):
+            assert re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", section), f"{claim}: {figure}"
+
+
 def numbers_of_a_report(kind: Any = StudyReport, seen: set[type] | None = None) -> Iterator[str]:
     """Yield the names of all fields of a report that hold numbers or figures; of an estimate only its own name."""
     seen = set() if seen is None else seen
