@@ -87,7 +87,7 @@ def restore(settings: Settings, folder: Path, output_format: str) -> None:
 @result_format
 @with_settings()
 def doctor(settings: Settings, output_format: str) -> None:
-    """Check the site and say what to do about each finding; exits with 1 if something needs doing."""
+    """Check the site and name the next step for each finding; exits with 1 on a problem, not on a warning."""
     from alertreview.operations.doctor import Level, examine_site
 
     findings = []

@@ -35,6 +35,8 @@ from db.maintenance.copies import contents, examine, read_copy, scratch_database
 from db.unit_of_work import UnitOfWork
 
 TITLE = "site"
+BACKUP_MADE = "backup made"
+"""The act, as the audit trail names it, of a backup that was made and verified."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Backups:
                 verified = verify_backup(folder, self._settings.database_url, scratch_url=scratch_url, kept=kept)
             with database.write() as uow:
                 details = {"head": verified.manifest.contents.audit_head, "reports": len(verified.reports)}
-                uow.audit.append(now, "command line", "backup made", f"backup {target.name}", details)
+                uow.audit.append(now, "command line", BACKUP_MADE, f"backup {target.name}", details)
                 uow.commit()
             anchor(
                 self._settings, now, verified.manifest.contents.n_audit_events, verified.manifest.contents.audit_head

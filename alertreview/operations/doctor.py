@@ -13,7 +13,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from alertreview.files import check_files
-from alertreview.operations.backup import list_backups
+from alertreview.operations.backup import BACKUP_MADE, list_backups
 from alertreview.operations.heads import known_heads
 from alertreview.records.snapshots import open_import
 from alertreview.settings import Settings
@@ -54,7 +54,6 @@ def examine_site(settings: Settings, now: datetime, *, mounts: Path = Path("/pro
     yield from _home(settings.home)
     yield from _disk(settings.home)
     yield from _leftovers(settings, now)
-    yield from _backups(settings, now)
     with Database(settings.database_url) as database:
         yield from _network(database, mounts)
         try:
@@ -65,6 +64,7 @@ def examine_site(settings: Settings, now: datetime, *, mounts: Path = Path("/pro
         checks = {
             "database": _database(database),
             "audit": _audit(settings, database, now),
+            "backups": _backups(settings, database, now),
             "clocks": _clocks(settings.home, database, now),
             "imports": _imports(settings, database),
         }
@@ -135,15 +135,18 @@ def _leftovers(settings: Settings, now: datetime) -> Iterator[Finding]:
         yield Finding(Level.GOOD, "leftovers", "none")
 
 
-def _backups(settings: Settings, now: datetime) -> Iterator[Finding]:
-    backups = list_backups(settings.backups)
-    if not backups:
-        how = f"alertreview backup create --home {shlex.quote(str(settings.home))}"
-        text = f"There is no verified backup in {settings.backups}. Run: {how}"
-        yield Finding(Level.WARNING, "backups", text)
+def _backups(settings: Settings, database: Database, now: datetime) -> Iterator[Finding]:
+    with database.read() as uow:
+        made = next(iter(uow.audit.latest(1, action=BACKUP_MADE)), None)
+    if made is None:
+        how = f"alertreview backup create --to DIR --home {shlex.quote(str(settings.home))}"
+        yield Finding(Level.WARNING, "backups", f"No backup of this site was ever made. Run: {how}")
         return
-    age = _age(backups[-1], now)
-    text = f"{len(backups)} verified, the last {age.total_seconds() / 3600:.0f} h ago, on the same disk as the site"
+    age = now - datetime.fromisoformat(made.at)
+    place = (
+        ", on the same disk as the site" if (settings.backups / made.object.removeprefix("backup ")).exists() else ""
+    )
+    text = f"the last was made and verified {age.total_seconds() / 3600:.0f} h ago{place}"
     yield Finding(Level.WARNING if age > BACKUP_DUE_AFTER else Level.GOOD, "backups", text)
 
 

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from alertreview.application import Application
-from alertreview.operations.backup import list_backups
+from alertreview.operations.backup import BACKUP_MADE
 from core.errors import SettingsError
 from core.vocabulary import RunStatus, StudyStatus
 
@@ -30,6 +31,7 @@ class SiteCollector:
         with self._site.database.read() as uow:
             runs, snapshot = uow.runs.all(), uow.snapshots.latest()
             n_audit_rows = uow.audit.count()
+            backup = next(iter(uow.audit.latest(1, action=BACKUP_MADE)), None)
         published = max((run for run in runs if run.published_at is not None), key=lambda run: run.id, default=None)
         by_status = Counter(run.status for run in runs)
 
@@ -52,8 +54,8 @@ class SiteCollector:
                 published.published_at.timestamp() if published and published.published_at else None,
             ),
             "backup": (
-                "the last verified backup in the home",
-                max((folder.stat().st_mtime for folder in list_backups(self._site.settings.backups)), default=None),
+                "the last backup that was made and verified",
+                datetime.fromisoformat(backup.at).timestamp() if backup else None,
             ),
         }
         for name, (what, moment) in moments.items():

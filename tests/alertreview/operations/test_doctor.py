@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alertreview.operations import doctor
+from alertreview.operations.backup import BACKUP_MADE
 from alertreview.operations.doctor import Finding, Level, examine_site, file_system
 from alertreview.settings import Settings
 from db.database import Database
@@ -141,10 +141,15 @@ def test_a_missing_and_an_older_database_are_told(settings: Settings) -> None:
     assert "no database" in findings(settings)["database"].text
 
 
-def test_backups_are_due_after_two_days(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert findings(settings)["backups"].level is Level.WARNING
-    old = settings.backups / "20260101T000000Z-site"
-    old.mkdir(parents=True)
-    monkeypatch.setattr(doctor, "list_backups", lambda _folder: [old])
-    assert findings(settings)["backups"].level is Level.GOOD
-    assert findings(settings, datetime.now(UTC) + timedelta(days=3))["backups"].level is Level.WARNING
+def test_backups_are_due_after_two_days_wherever_they_are(settings: Settings) -> None:
+    assert "No backup of this site was ever made" in findings(settings)["backups"].text
+    with Database(settings.database_url) as database, database.write() as uow:
+        uow.audit.append(NOW, "command line", BACKUP_MADE, "backup 20260101T000000Z-site", {})
+        uow.commit()
+    assert findings(settings, NOW + timedelta(hours=5))["backups"] == Finding(
+        Level.GOOD, "backups", "the last was made and verified 5 h ago"
+    )
+    (settings.backups / "20260101T000000Z-site").mkdir(parents=True)
+    found = findings(settings, NOW + timedelta(days=3))["backups"]
+    assert found.level is Level.WARNING
+    assert found.text.endswith("72 h ago, on the same disk as the site")

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from alertreview.application import Application, open_application
 from alertreview.cli.main import cli, main
+from alertreview.operations.backup import BACKUP_MADE
 from alertreview.operations.metrics import metrics_text
 from core.vocabulary import CaseState, RunStatus
 from db.models import ScoringRun
@@ -97,7 +98,7 @@ def test_a_missing_package_is_a_sentence_with_its_command(
     assert "pip install 'alertreview[metrics]'" in capsys.readouterr().err
 
 
-def test_an_unpublished_run_is_counted_and_none_of_its_alerts(own_home: Path) -> None:
+def test_an_unpublished_run_is_counted_and_none_of_its_alerts_and_a_backup_wherever_it_is(own_home: Path) -> None:
     with open_application(own_home) as site:
         before = samples(metrics_text(site))
         with site.database.write() as uow:
@@ -105,7 +106,10 @@ def test_an_unpublished_run_is_counted_and_none_of_its_alerts(own_home: Path) ->
             assert run is not None
             begun = ScoringRun(**{name: getattr(run, name) for name in RUN}, created_at=run.created_at)
             uow.runs.start(begun, uow.runs.fold_of_row(run.id))
+            uow.audit.append(run.created_at, "test", BACKUP_MADE, "backup elsewhere", {})
             uow.commit()
         after = samples(metrics_text(site))
     assert after.pop(("alertreview_runs", "running")) == before.pop(("alertreview_runs", "running")) + 1
+    assert after.pop(("alertreview_backup_timestamp_seconds",)) == run.created_at.timestamp()
+    assert after.pop(("alertreview_audit_rows",)) > before.pop(("alertreview_audit_rows",))
     assert after == before
