@@ -176,3 +176,10 @@ def _strings(module: ast.Module) -> list[ast.Constant]:
         for node in ast.walk(module)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in unused
     ]
+
+
+def test_every_change_is_under_a_heading_of_the_change_list() -> None:
+    """Added, Changed, Fixed or Security: a line on top is a merge that brought former lines back."""
+    unreleased = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
+    assert re.findall(r"^### (\w+)$", unreleased, re.MULTILINE) == ["Added", "Changed", "Fixed", "Security"]
+    assert "\n- " not in unreleased.split("\n### ")[0], "put the line under Added, Changed, Fixed or Security"
