@@ -123,6 +123,7 @@ def test_numbers_that_are_not_finite_and_words_for_missing_pass(tmp_path):
     found = rows_of(
         written(tmp_path, HEADER + "P1,2026-01-01,LAB//K,NaN,\nP1,2026-01-01,LAB//K,inf,\nP1,2026-01-01,LAB//K,HOLD,\n")
     )
+    assert np.isnan(found["value"][0])
     assert np.isinf(found["value"][1])
     assert found["text"][2] == "HOLD"
 
@@ -205,7 +206,7 @@ def test_truncated_archives_are_refused(tmp_path, cut):
         rows_of(written(tmp_path, buffer.getvalue()[:cut], "a.zip"))
     packed = gzip.compress((HEADER + BODY * 50).encode())
     with pytest.raises(SourceError, match="cannot be read"):
-        rows_of(written(tmp_path, packed[: min(cut, -1) if cut < 0 else cut], "b.csv.gz"))
+        rows_of(written(tmp_path, packed[:cut], "b.csv.gz"))
 
 
 @settings(max_examples=60, deadline=None)

@@ -179,7 +179,7 @@ def test_a_damaged_shard_is_refused_or_read_but_never_crashes(tmp_path_factory, 
     path.write_bytes(bytes(content))
     refusal = ""
     try:
-        assert len(rows_of(folder)) >= 0
+        rows_of(folder)
     except SourceError as error:
         refusal = str(error)
     assert refusal == "" or "0.parquet" in refusal or "no parquet" in refusal or "not one row" in refusal
