@@ -16,7 +16,7 @@ from core.graph.similarity import group_codes
 from core.scaling import ScoreScaler
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances, prepare_instances, weighted_task_rows
-from core.scoring.task_graph import NOBODY, TaskGraph, build_task_graph, extend
+from core.scoring.task_graph import NOBODY, TaskGraph, build_task_graph, extend, soft_labels_with_own
 from core.simulation.hospital import load_truth, simulate_cohort, write_meds
 from core.simulation.study import RELEVANT_FROM, SimulatedPanel, simulate_votes
 from core.statistics.consensus import majority_label
@@ -104,11 +104,9 @@ def soft_labels(data: TaskData, nodes: SampledNodes, regularization: float, n_ne
     graph = _graph(data, nodes, n_neighbors, label_weight=1.0, regularization=regularization)
     # The paper pulls soft labels towards 0, whatever the prior.
     graph = replace(graph, labels=data.past_y[nodes.rows], center=0.0)
-    nobody = np.full(len(data.y), NOBODY, dtype=np.int64)
-    found = extend(graph, data.features, nobody, n_neighbors)
-    soft_label = (data.y + found.inflow) / (1.0 + regularization + found.conductance)
+    soft_label = soft_labels_with_own(graph, data.features, data.y, n_neighbors)
     soft_label[nodes.rows] = graph.soft_labels()
-    return np.asarray(soft_label, dtype=np.float64)
+    return soft_label
 
 
 def neighbour_scores(data: TaskData, nodes: SampledNodes, n_neighbors: int = 75) -> FloatArray:

@@ -5,6 +5,7 @@ have shape (n_past + n_recent,) unless stated otherwise. With `PreparedInstances
 instances are scored against; see `core.scoring.stored_past`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.graph.backbone import SampledNodes, sample_balanced_nodes
+from core.graph.feature_rows import FeatureRows
 from core.scoring.logistic import RidgeLogistic, fit_ridge_logistic
 from core.scoring.prepared import TaskData, most_telling
 from core.scoring.stored_past import pack_graphs
-from core.scoring.task_graph import NOBODY, Extension, TaskGraph, build_task_graph, extend
-from core.validation import FloatArray
+from core.scoring.task_graph import Extension, TaskGraph, build_task_graph, extend, soft_labels_with_own
+from core.validation import FloatArray, IntArray
 
 
 def graph_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
@@ -26,14 +28,12 @@ def graph_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
     rows of the past, filled up with -1.
     """
     parameters = data.parameters
-    n_graphs = parameters.n_graphs
-    node_rows = np.full((n_graphs, parameters.n_nodes), -1, dtype=np.int32)
-    soft_label, support = np.zeros(len(data.y)), np.zeros(len(data.y))
-    graphs: list[TaskGraph] = []
-    for number in range(n_graphs):
-        nodes = sampled_nodes(data, number)
-        node_rows[number, : len(nodes.rows)] = nodes.rows
-        graph = build_task_graph(
+    drawn = [sampled_nodes(data, number) for number in range(parameters.n_graphs)]
+    node_rows = np.full((len(drawn), parameters.n_nodes), -1, dtype=np.int32)
+    for rows, nodes in zip(node_rows, drawn, strict=True):
+        rows[: len(nodes.rows)] = nodes.rows
+    graphs = [
+        build_task_graph(
             data.rows,
             data.past_y,
             nodes,
@@ -43,18 +43,22 @@ def graph_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
             label_weight=parameters.label_weight,
             regularization=parameters.regularization,
         )
-        if data.prepared.keep_graphs:
-            graphs.append(graph)
-        found = extend(graph, data.rows, data.prepared.groups, parameters.n_neighbors)
-        expected, tied = expectation_and_support(graph, found)
-        soft_label += expected
-        support += tied
+        for nodes in drawn
+    ]
     return {
-        "left_out_soft_label": (soft_label / n_graphs).astype(np.float32),
-        "support": (support / n_graphs).astype(np.float32),
+        **mean_over_graphs(graphs, data.rows, data.prepared.groups, parameters.n_neighbors),
         "node_rows": node_rows,
-        **(pack_graphs(graphs, "graph") if graphs else {}),
+        **(pack_graphs(graphs, "graph") if data.prepared.keep_graphs else {}),
     }
+
+
+def mean_over_graphs(
+    graphs: Sequence[TaskGraph], rows: FeatureRows, groups: IntArray, n_neighbors: int
+) -> dict[str, NDArray[Any]]:
+    """Return ``left_out_soft_label`` and ``support`` of instances, without the labels of their own group."""
+    found = [expectation_and_support(graph, extend(graph, rows, groups, n_neighbors)) for graph in graphs]
+    soft_label, support = (sum(arrays) / len(graphs) for arrays in zip(*found, strict=True))
+    return {"left_out_soft_label": soft_label.astype(np.float32), "support": support.astype(np.float32)}
 
 
 def expectation_and_support(graph: TaskGraph, found: Extension) -> tuple[FloatArray, FloatArray]:
@@ -75,8 +79,6 @@ def paper_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
     Nodes have the soft label that they have in the graph.
     """
     parameters = data.parameters
-    c, g = parameters.paper_label_weight, parameters.paper_regularization
-    nobody = np.full(len(data.y), NOBODY, dtype=np.int64)
     total = np.zeros(len(data.y))
     graphs: list[TaskGraph] = []
     for number in range(parameters.n_graphs):
@@ -88,15 +90,14 @@ def paper_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
             None,
             n_neighbors=parameters.n_neighbors,
             length_scale=parameters.paper_length_scale,
-            label_weight=c,
-            regularization=g,
+            label_weight=parameters.paper_label_weight,
+            regularization=parameters.paper_regularization,
         )
         # The paper pulls soft labels towards 0, whatever the prior.
         graph = replace(graph, labels=data.y[nodes.rows], center=0.0)
         if data.prepared.keep_graphs:
             graphs.append(graph)
-        found = extend(graph, data.rows, nobody, parameters.n_neighbors)
-        soft_label = (c * data.y + found.inflow) / (c + g + found.conductance)
+        soft_label = soft_labels_with_own(graph, data.rows, data.y, parameters.n_neighbors)
         soft_label[nodes.rows] = graph.soft_labels()
         total += soft_label
     return {

@@ -12,13 +12,13 @@ from scipy import sparse
 from core.features import SparseStandardizer
 from core.graph.backbone import SampledNodes
 from core.graph.feature_rows import FeatureRows
-from core.scoring.evidence import expectation_and_support
+from core.scoring.evidence import mean_over_graphs
 from core.scoring.logistic import RidgeLogistic
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances, most_telling, weighted_task_rows
 from core.scoring.shared import SharedModel
 from core.scoring.stored_past import unpack_graphs, unpack_points
-from core.scoring.task_graph import NOBODY, TaskGraph, build_task_graph, extend
+from core.scoring.task_graph import NOBODY, TaskGraph, build_task_graph, soft_labels_with_own
 from core.validation import IntArray, Matrix
 
 STORED_ARRAYS = ("node_rows", "logistic_coefficients", "short_logistic_coefficients", "graph_", "paper_graph_")
@@ -107,17 +107,7 @@ class NewTaskData:
 
 def new_graph_evidence(data: NewTaskData) -> dict[str, NDArray[Any]]:
     """Return ``left_out_soft_label`` and ``support``; see `core.scoring.evidence.graph_evidence`."""
-    soft_label, support = np.zeros(len(data.rows)), np.zeros(len(data.rows))
-    graphs = _graphs(data)
-    for graph in graphs:
-        found = extend(graph, data.rows, data.new.prepared.groups, data.parameters.n_neighbors)
-        expected, tied = expectation_and_support(graph, found)
-        soft_label += expected
-        support += tied
-    return {
-        "left_out_soft_label": (soft_label / len(graphs)).astype(np.float32),
-        "support": (support / len(graphs)).astype(np.float32),
-    }
+    return mean_over_graphs(_graphs(data), data.rows, data.new.prepared.groups, data.parameters.n_neighbors)
 
 
 def _graphs(data: NewTaskData) -> list[TaskGraph]:
@@ -157,22 +147,17 @@ def _graphs(data: NewTaskData) -> list[TaskGraph]:
 def new_paper_evidence(data: NewTaskData) -> dict[str, NDArray[Any]]:
     """Return ``paper_soft_label``; see `core.scoring.evidence.paper_evidence`."""
     parameters = data.parameters
-    c, g = parameters.paper_label_weight, parameters.paper_regularization
     graphs = unpack_graphs(
         data.stored,
         "paper_graph",
         data.points,
-        label_weight=c,
-        regularization=g,
+        label_weight=parameters.paper_label_weight,
+        regularization=parameters.paper_regularization,
         is_local=parameters.paper_length_scale == "local",
     )
     labels = np.where(data.new.prepared.recent_positive(data.task), 1.0, -1.0)
-    nobody = np.full(len(labels), NOBODY, dtype=np.int64)
-    total = np.zeros(len(labels))
-    for graph in graphs:
-        found = extend(graph, data.rows, nobody, parameters.n_neighbors)
-        total += (c * labels + found.inflow) / (c + g + found.conductance)
-    return {"paper_soft_label": (total / len(graphs)).astype(np.float32)}
+    found = [soft_labels_with_own(graph, data.rows, labels, parameters.n_neighbors) for graph in graphs]
+    return {"paper_soft_label": np.mean(found, axis=0).astype(np.float32)}
 
 
 def new_logistic_evidence(data: NewTaskData) -> dict[str, NDArray[Any]]:

@@ -108,3 +108,10 @@ def extend(graph: TaskGraph, features: Features, groups: IntArray, n_neighbors: 
         n_neighbors=n_neighbors,
     )
     return Extension(conductance, inflow)
+
+
+def soft_labels_with_own(graph: TaskGraph, features: Features, y: FloatArray, n_neighbors: int) -> FloatArray:
+    """Return l = (c y + q) / (c + g + a) of instances, each tied to the graph by itself, its own label included."""
+    found = extend(graph, features, np.full(len(y), NOBODY, dtype=np.int64), n_neighbors)
+    c, g = graph.label_weight, graph.regularization
+    return np.asarray((c * y + found.inflow) / (c + g + found.conductance))

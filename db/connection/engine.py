@@ -174,9 +174,7 @@ class QueuedConnection(sqlite3.Connection):
 
     def end_turn(self) -> None:
         """Pass the turn on, and wait for the disk again from now on."""
-        turns, self.turns = self.turns, None
-        if turns is not None:
-            turns.give()
+        self.give_turn()
         if not self.waits:
             self.wait_for_disk(True)
 

@@ -14,7 +14,7 @@ PACKAGES = ("core", "db", "alertreview", "dashboard", "benchmarks")
 MOST_LINES_OF_A_FUNCTION = 60
 """Without its docstring, which may be long: shapes, units, errors and sources belong there."""
 USED_FROM_ELSEWHERE = re.compile(
-    r"^(revision|down_revision|branch_labels|depends_on|upgrade|downgrade|model_config|cache_ok|impl|scores_|support_)$"
+    r"^(revision|down_revision|upgrade|downgrade|model_config|cache_ok|impl|scores_|support_)$"
 )
 """Names that Alembic, pydantic, SQLAlchemy and scikit-learn's users read."""
 

@@ -5,8 +5,6 @@ Revision: 0007, the first
 
 revision = "0007"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

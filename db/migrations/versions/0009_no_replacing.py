@@ -9,8 +9,6 @@ from db.migrations.append_only import GUARDED, refuse_replacing
 
 revision = "0009"
 down_revision = "0008"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
