@@ -11,8 +11,8 @@ many as are asked for have each figure. A figure that hardly any study has after
     python -m benchmarks.coverage [--studies 400] [--cases 30 60 120 222] [--relevant 0.01 0.05 0.2] [--seed 1]
 
 With --rows FILE, what was measured is stored there and not measured again; --figures measures only some of the figures,
-and those of earlier runs stand beside them; --markdown prints the table of docs/results.md, so that nobody puts it
-together by hand.
+and those of earlier runs are printed with them; --markdown prints the tables of docs/results.md, so that nobody puts
+them together by hand.
 """
 
 import argparse
@@ -234,7 +234,7 @@ def _clustered_delong(cases: Judged) -> tuple[float, float]:
     return max(0.0, value - reach), min(1.0, value + reach)
 
 
-MARKDOWN = f"| {' | '.join(['design', 'cases', 'relevant', *OURS, *OTHERS])} |"
+MARKDOWN = f"| {' | '.join(['design', 'cases', 'relevant', *OURS])} |"
 
 
 @dataclass(frozen=True)
@@ -264,9 +264,11 @@ class Row:
     def markdown(self) -> str:
         """Return the row of a Markdown table with the columns of `MARKDOWN`; a star if fewer studies had a figure."""
         cells = []
-        for held, width, n in (self.found.get(name, (0.0, 0.0, 0)) for name in (*OURS, *OTHERS)):
+        for held, width, n in (self.found.get(name, (0.0, 0.0, 0)) for name in OURS):
             cells.append(f"{100 * held:.0f} ({width:.2f}){'*' * (n < self.n_studies)}" if n >= FEW else "–")
-        start = [self.title, f"{self.n_cases}", f"{100 * self.relevant:g} %"]
+        title = self.title.replace("as in the paper", "paper").replace("as many omissions as commissions", "balanced")
+        title = title.replace(", finer at the top", "")
+        start = [title, f"{self.n_cases}", f"{100 * self.relevant:g} %"]
         return f"| {' | '.join([*start, *cells])} |"
 
     def misses(self) -> list[str]:
@@ -277,6 +279,17 @@ class Row:
             for name, (held, _, n) in self.found.items()
             if name in OURS and n >= FEW and not BOUNDS[0] <= held <= BOUNDS[1]
         ]
+
+
+def ranges(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a Markdown table: from the lowest to the highest coverage of the AUC by each interval, by relevance."""
+    names = [name for name in (OURS[0], *OTHERS) if any(name in row.found for row in rows)]
+    yield f"| {' | '.join(['relevant', 'rows', *names])} |"
+    for relevant in sorted({row.relevant for row in rows}):
+        alike = [row for row in rows if row.relevant == relevant]
+        held = {name: [100 * row.found[name][0] for row in alike if name in row.found] for name in names}
+        cells = [f"{min(found):.0f} to {max(found):.0f}" if found else "–" for found in held.values()]
+        yield f"| {' | '.join([f'{100 * relevant:g} %', str(len(alike)), *cells])} |"
 
 
 def surely_outside(held: float, n: int) -> str:
@@ -326,6 +339,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = " ".join(f"{name:>12}" for name in (*OURS, *OTHERS))
     print(MARKDOWN if options.markdown else f"{'preset':45} cases relevant {names}")
     missed: list[str] = []
+    rows: list[Row] = []
     for title, design, setting, relevant in _designs(options.relevant, options.cases):
         about = title, design.n_cases, relevant, options.studies, options.seed
         row = _stored(options.rows).get(about, Row(*about, found={}, figures=()))
@@ -338,6 +352,9 @@ def main(arguments: list[str] | None = None) -> int:
             row = Row(*about, row.found | found, [*row.figures, *missing])
         print(row.markdown() if options.markdown else row.line(), flush=True)
         missed += row.misses()
+        rows.append(row)
+    if options.markdown:
+        print(*ranges(rows), sep="\n")
     print(f"outside 93 to 98.5 %: {len(missed)}", *missed, sep="\n  ")
     return 1 if missed else 0
 
