@@ -234,9 +234,6 @@ def _clustered_delong(cases: Judged) -> tuple[float, float]:
     return max(0.0, value - reach), min(1.0, value + reach)
 
 
-MARKDOWN = f"| {' | '.join(['design', 'cases', 'relevant', *OURS])} |"
-
-
 @dataclass(frozen=True)
 class Row:
     """Coverage and mean width of each figure of one design, and the studies that had it.
@@ -261,15 +258,17 @@ class Row:
         start = f"{self.title:45} {self.n_cases:5} {100 * self.relevant:7.1f}% "
         return start + " ".join(f"{cell:>12}" for cell in cells)
 
-    def markdown(self) -> str:
-        """Return the row of a Markdown table with the columns of `MARKDOWN`; a star if fewer studies had a figure."""
-        cells = []
-        for held, width, n in (self.found.get(name, (0.0, 0.0, 0)) for name in OURS):
-            cells.append(f"{100 * held:.0f} ({width:.2f}){'*' * (n < self.n_studies)}" if n >= FEW else "–")
+    @property
+    def design(self) -> str:
+        """The title in fewer words."""
         title = self.title.replace("as in the paper", "paper").replace("as many omissions as commissions", "balanced")
-        title = title.replace(", finer at the top", "")
-        start = [title, f"{self.n_cases}", f"{100 * self.relevant:g} %"]
-        return f"| {' | '.join([*start, *cells])} |"
+        return title.replace(", finer at the top", "")
+
+    def cell(self) -> str:
+        """Return the coverage of the report's figures, a star if fewer studies had one, and the width of the AUC's."""
+        held = [self.found.get(name, (0.0, 0.0, 0)) for name in OURS]
+        texts = [f"{100 * share:.0f}{'*' * (n < self.n_studies)}" if n >= FEW else "–" for share, _, n in held]
+        return f"{' '.join(texts)} ({held[0][1]:.2f})"
 
     def misses(self) -> list[str]:
         """Return the figures of the report that cover too seldom or too often, with the studies that had them."""
@@ -279,6 +278,17 @@ class Row:
             for name, (held, _, n) in self.found.items()
             if name in OURS and n >= FEW and not BOUNDS[0] <= held <= BOUNDS[1]
         ]
+
+
+def overview(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a Markdown table: a row for each design and number of cases, a column for each share of relevant ones."""
+    shares = sorted({row.relevant for row in rows})
+    yield f"| {' | '.join(['design', 'cases', *(f'{100 * share:g} %' for share in shares)])} |"
+    cells: dict[tuple[str, int], dict[float, str]] = defaultdict(dict)
+    for row in rows:
+        cells[row.design, row.n_cases][row.relevant] = row.cell()
+    for (design, n_cases), found in cells.items():
+        yield f"| {' | '.join([design, str(n_cases), *(found.get(share, '') for share in shares)])} |"
 
 
 def ranges(rows: Sequence[Row]) -> Iterator[str]:
@@ -330,14 +340,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--relevant", type=float, nargs="+", default=[0.01, 0.026, 0.05, 0.1, 0.2])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--figures", nargs="+", choices=(*OURS, *OTHERS), default=[*OURS, *OTHERS])
-    parser.add_argument("--markdown", action="store_true", help="print the rows of a Markdown table")
+    parser.add_argument("--markdown", action="store_true", help="also print Markdown tables")
     parser.add_argument("--rows", type=Path, help="file of finished rows; they are not measured again")
     options = parser.parse_args(arguments)
     print(
         "coverage in % (mean width); AUC, share, rate, difference, subgroup: as in the report; then the AUC by others"
     )
     names = " ".join(f"{name:>12}" for name in (*OURS, *OTHERS))
-    print(MARKDOWN if options.markdown else f"{'preset':45} cases relevant {names}")
+    print(f"{'preset':45} cases relevant {names}")
     missed: list[str] = []
     rows: list[Row] = []
     for title, design, setting, relevant in _designs(options.relevant, options.cases):
@@ -350,11 +360,11 @@ def main(arguments: list[str] | None = None) -> int:
                 with options.rows.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(Row(*about, found, missing))) + "\n")
             row = Row(*about, row.found | found, [*row.figures, *missing])
-        print(row.markdown() if options.markdown else row.line(), flush=True)
+        print(row.line(), flush=True)
         missed += row.misses()
         rows.append(row)
     if options.markdown:
-        print(*ranges(rows), sep="\n")
+        print(*overview(rows), *ranges(rows), sep="\n")
     print(f"outside 93 to 98.5 %: {len(missed)}", *missed, sep="\n  ")
     return 1 if missed else 0
 
