@@ -294,7 +294,7 @@ class StreamBuilder:
         late = told - time > _KNOWN_WITHIN
         self._n_known += int((~np.isnat(told)).sum())
         self._n_known_late += int(late.sum())
-        told = np.where(late, np.datetime64("NaT"), told)
+        told = np.where(late, np.datetime64("NaT", "us"), told)
         return np.fmax(np.where(np.isnat(told), assumed, told), time)
 
     def finish_parts(self) -> tuple[EventStream, ReadCounts]:

@@ -162,7 +162,7 @@ def _by_walking(
         for i, start in enumerate(open_admissions):
             is_last = i == len(open_admissions) - 1 and (last_end is None or start >= last_end)
             if is_last or _has_left(times.get(patient, _NO_TIMES), starts[patient], start):
-                rows.append((patient, start, np.datetime64("NaT")))
+                rows.append((patient, start, np.datetime64("NaT", "us")))
             else:
                 n_admissions += 1
     return _stays_of(rows), n_admissions, n_discharges, n_reversed

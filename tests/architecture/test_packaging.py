@@ -7,9 +7,12 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.support import installed
 from tests.support.built_once import shared_folder
@@ -209,6 +212,41 @@ def test_every_declared_dependency_is_pinned() -> None:
     for dependency in (*project["dependencies"], *project["optional-dependencies"]["app"]):
         name = re.split(r"[><=\[]", dependency)[0]
         assert re.search(rf"^{re.escape(name)}==", pinned, re.MULTILINE), f"{name}: run ./dev lock"
+
+
+def test_every_python_gets_the_versions_that_the_tests_ran_with() -> None:
+    versions: dict[str, set[str]] = {}
+    for path in (ROOT / "requirements").glob("*.txt"):
+        pins = re.findall(r"^([^\s=]+)==(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(dict(pins)) == len(pins), f"{path.name} pins a package twice"
+        for name, version in pins:
+            versions.setdefault(name, set()).add(version)
+    assert {name: several for name, several in versions.items() if len(several) > 1} == {}
+
+
+def brought_by(package: str, extra: str) -> list[Requirement]:
+    """What an installed package needs on any system: without an extra, or what one of its extras adds."""
+    try:
+        needed = [Requirement(one) for one in metadata.requires(package) or ()]
+    except metadata.PackageNotFoundError:  # for another system
+        return []
+    extras = [re.search(r'extra == "([^"]+)"', str(one.marker or "")) for one in needed]
+    return [one for one, found in zip(needed, extras, strict=True) if (found.group(1) if found else "") == extra]
+
+
+def test_a_site_installs_nothing_that_nothing_needs() -> None:
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, groups = pyproject["project"], pyproject["dependency-groups"]
+    listed = (*project["dependencies"], *project["optional-dependencies"]["app"], *groups["setup"])
+    waiting, needed = [Requirement(one) for one in listed], set()
+    while waiting:
+        one = waiting.pop()
+        for asked in {(canonicalize_name(one.name), extra) for extra in {"", *one.extras}} - needed:
+            needed.add(asked)
+            waiting += brought_by(*asked)
+    pinned = (ROOT / "requirements" / "app.txt").read_text(encoding="utf-8")
+    surplus = set(re.findall(r"^([^\s=]+)==", pinned, re.MULTILINE)) - {name for name, _ in needed}
+    assert surplus == set(), "run ./dev lock"
 
 
 @pytest.mark.checklist("E1")

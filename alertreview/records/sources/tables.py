@@ -299,7 +299,7 @@ class _Reader:
             # Ages may be spelled "> 89".
             years = pd.to_numeric(rows.text(events.minus_years).str.replace(r"\D", "", regex=True), errors="coerce")
             months = time.astype("datetime64[M]") - np.where(years.isna(), 0, years).astype(int) * 12
-            time = np.where(years.isna(), np.datetime64("NaT"), months.astype("datetime64[us]"))
+            time = np.where(years.isna(), np.datetime64("NaT", "us"), months.astype("datetime64[us]"))
         return np.asarray(time, dtype="datetime64[us]")
 
 
@@ -373,7 +373,7 @@ class _Rows:
         """Return minutes as durations; missing where a cell is empty or no number."""
         found, _ = cells.numbers(self.column(name))
         whole = np.where(np.isfinite(found), found, 0).astype(np.int64) * _MINUTE
-        return np.where(np.isfinite(found), whole, np.timedelta64("NaT"))
+        return np.where(np.isfinite(found), whole, np.timedelta64("NaT", "us"))
 
     def subject(self, name: str) -> npt.NDArray[np.object_]:
         return cells.patients(self.column(name), self.where, self.first_row)
