@@ -61,11 +61,6 @@ class SessionService:
             return DEMONSTRATION
         raise SignedOutError("You are signed out. Sign in again; unsaved changes are lost.")
 
-    def is_demonstration(self) -> bool:
-        """Return whether this site is a demonstration: simulated patients, and nobody has an account."""
-        with self._database.read() as uow:
-            return uow.snapshots.are_a_demonstration()
-
     def has_accounts(self) -> bool:
         """Return whether anybody could use a form for login and password: a new owner has a link instead."""
         with self._database.read() as uow:

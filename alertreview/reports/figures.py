@@ -242,11 +242,11 @@ def _intervals(
     )
 
 
-def _tenths(low: float, high: float, most: int = 5) -> tuple[tuple[float, str], ...]:
+def _tenths(low: float, high: float) -> tuple[tuple[float, str], ...]:
     """Return whole tenths inside a range, or every second or fifth where they are too many."""
     for step in (1, 2, 5):
         first, last = math.ceil(10 * low / step - 1e-9), math.floor(10 * high / step + 1e-9)
-        if last - first < most:
+        if last - first < 5:
             break
     return tuple((step * n / 10, fixed_text(step * n / 10, 1)) for n in range(first, last + 1))
 

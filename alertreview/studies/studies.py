@@ -27,6 +27,8 @@ from db.models import CaseScore, CastVote, Instance, ReferenceAnswer, ScoringRun
 from db.models import Rubric as RubricVersion
 from db.unit_of_work import UnitOfWork
 
+HOLD_HOURS = 24.0
+"""Time after which an opened case that nobody judged is free again."""
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 
 
@@ -45,7 +47,6 @@ class StudyService(Service):
         order_seed: int = 0,
         rubric: Rubric = Rubric(),  # noqa: B008 - frozen
         selection_design: Mapping[str, Any] | None = None,
-        hold_hours: float = 24.0,
         is_calibration: bool = False,
         is_open_panel: bool = False,
         actor: str = COMMAND_LINE,
@@ -53,14 +54,14 @@ class StudyService(Service):
         """Make a study as a draft, from cases that somebody chose by the scores of a published run.
 
         The short name, for links, has lower-case letters, digits and hyphens. `n_slots` readers read each case; an
-        opened, unjudged one becomes free again after `hold_hours`. The rubric, with a text for every answer code, is
+        opened, unjudged one becomes free again after a day. The rubric, with a text for every answer code, is
         version 1; how the cases were chosen, as JSON knows it, is printed in reports. A calibration study is for
         training: readers get feedback, and no report ever takes the votes. Readers of an open panel may see the scores
         before they judge; it is never changed: who saw a score has seen it. Raise InvalidInputError, ConflictError or
         RefusedError if a value breaks a rule or names what the run's import lacks, the name is taken, or the run is
         unpublished.
         """
-        _check_study(slug, title, n_slots, hold_hours)
+        _check_study(slug, title, n_slots)
         if is_open_panel and is_calibration:
             raise InvalidInputError(f"Study '{slug}' cannot be for training and an open panel. Choose one of them.")
         now = self._clock()
@@ -72,7 +73,7 @@ class StudyService(Service):
                 run_id=run_id,
                 n_slots=n_slots,
                 order_seed=order_seed,
-                hold_hours=hold_hours,
+                hold_hours=HOLD_HOURS,
                 simulated=uow.snapshots.get(run.snapshot_id).simulated,
                 is_calibration=is_calibration,
                 is_open_panel=is_open_panel,
@@ -235,7 +236,7 @@ class OfStudies(Service):
         self._is_blinded = is_blinded
 
 
-def _check_study(slug: str, title: str, n_slots: int, hold_hours: float) -> None:
+def _check_study(slug: str, title: str, n_slots: int) -> None:
     if not _SLUG.fullmatch(slug):
         raise InvalidInputError(
             f"The short name '{slug[:60]}' cannot be used: lower-case letters, digits and hyphens, at most 60."
@@ -244,8 +245,6 @@ def _check_study(slug: str, title: str, n_slots: int, hold_hours: float) -> None
         raise InvalidInputError(f"Study '{slug}' has no title. Give it one that readers understand.")
     if n_slots < 1:
         raise InvalidInputError(f"Study '{slug}' wants {n_slots} readers for each case; at least 1 is needed.")
-    if not 0 < hold_hours < float("inf"):
-        raise InvalidInputError(f"Study '{slug}' holds cases for {hold_hours} h; a positive number is needed.")
 
 
 def _published(uow: UnitOfWork, run_id: RunId) -> ScoringRun:

@@ -102,9 +102,7 @@ def test_the_demonstration_ends_with_the_first_account(site: StoredSite) -> None
     desk = SignInDesk(site.database, site.clock)
     visitor = desk.sessions.who(None)
     assert (visitor.is_demo, visitor.person_id) == (True, 0)
-    assert desk.sessions.is_demonstration()
     desk.account("ada")
-    assert not desk.sessions.is_demonstration()
     assert not is_in(desk, None)
 
 
@@ -114,7 +112,6 @@ def test_a_site_with_real_patients_is_no_demonstration(site: StoredSite) -> None
     with site.database.write() as uow:
         uow.snapshots.add(real, new_instances(2), new_tasks(1))
         uow.commit()
-    assert not desk.sessions.is_demonstration()
     assert not is_in(desk, None)
     with pytest.raises(SignedOutError, match="You are signed out"):
         desk.sessions.who(None)

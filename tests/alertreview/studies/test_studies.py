@@ -266,8 +266,6 @@ def test_readers_are_added_once_and_keep_their_codes(site: StoredSite) -> None:
         ({"slug": "-x"}, "cannot be used"),
         ({"title": " "}, "no title"),
         ({"n_slots": 0}, "wants 0 readers"),
-        ({"hold_hours": 0.0}, "holds cases for 0"),
-        ({"hold_hours": float("nan")}, "holds cases for nan"),
         ({"rubric": Rubric(answer_texts={Answer.USUAL: "fine"})}, "Every answer code"),
     ],
 )
