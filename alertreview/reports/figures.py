@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from alertreview.reports.plot import (
     Anchor,
     Axis,
@@ -14,6 +16,7 @@ from alertreview.reports.plot import (
     Key,
     Mark,
     Plot,
+    Point,
     Segment,
     Stroke,
     Tone,
@@ -132,8 +135,9 @@ def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
     if share is not None:
         marks.append(Segment((start - pad, share), (end + pad, share), DOTTED))
         words = f"share of relevant among all candidates, {percent_text(share)}"
-        at, anchor = (start - pad, Anchor.START) if late else (end + pad, Anchor.END)
-        marks.append(Words((at, share), words, anchor=anchor, shift=(0, 5)))
+        is_left, height = _free_of(places, share)
+        at, anchor = (start - pad, Anchor.START) if is_left else (end + pad, Anchor.END)
+        marks.append(Words((at, share), words, anchor=anchor, shift=(0, height)))
     ticks = [(x, f"{point.alerts_per_patient_day:g}") for (x, _), point in zip(places, points, strict=True)]
     return Plot(
         tuple(marks),
@@ -147,6 +151,18 @@ def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
         Axis(0, 1.04, "True-alert rate", PERCENTS, grid=True),
         height=250,
     )
+
+
+def _free_of(curve: Sequence[Point], level: float) -> tuple[bool, int]:
+    """Return where words at a level are farthest from a curve: whether in the left half, and pixels above the level."""
+    middle, found = (curve[0][0] + curve[-1][0]) / 2.0, []
+    for is_left in (True, False):
+        beside = [y for x, y in curve if (x <= middle) == is_left or len(curve) == 1]
+        beside.append(float(np.interp(middle, [x for x, _ in curve], [y for _, y in curve])))
+        for pixels, above in ((5, 0.05), (-17, -0.05)):
+            if 0.0 < level + above < 1.0:
+                found.append((min(abs(y - level - above) for y in beside), is_left, pixels))
+    return max(found)[1:]
 
 
 def calibration(result: ResultSet) -> Plot | None:

@@ -81,6 +81,49 @@
     if (!searchField()) worklist.click();
     search(80);
   });
+  // The worklist's table comes with the row that the server has selected, and undoes a click of the 150 ms before, which the
+  // browser holds back. So a click while the server works waits, and then selects the row that was clicked, if it is still there.
+  const ROW = 30;
+  const GRID = "[class*=st-key-grid-]";
+  const HELD = ["pointerdown", "mousedown", "pointerup", "mouseup", "click"];
+  const rowsOf = (grid) => [...(grid?.querySelectorAll("canvas tbody tr") ?? [])].map(row => row.textContent);
+  let busyUntil = 0;
+  let late = null;
+  let isHeld = false;
+  const isBusy = () => {
+    // Between a press and the server's answer to it nothing is seen of either.
+    if (isIdle()) return Date.now() < busyUntil;
+    busyUntil = 0;
+    return true;
+  };
+  const catchUp = (tries) => {
+    const canvas = document.querySelector(GRID + " canvas");
+    const row = rowsOf(canvas?.closest(GRID)).indexOf(late.words);
+    if (isBusy() || (row < 0 && tries)) { setTimeout(catchUp, 40, isBusy() ? 20 : tries - 1); return; }
+    if (row >= 0) {
+      const { left, top } = canvas.getBoundingClientRect();
+      const at = { bubbles: true, clientX: left + late.x, clientY: top + (row + 1.5) * ROW, pointerType: "mouse" };
+      ["pointerdown", "pointerup"].forEach(type => canvas.dispatchEvent(new PointerEvent(type, at)));
+      busyUntil = Date.now() + 400;
+    }
+    late = null;
+  };
+  HELD.forEach(type => window.addEventListener(type, (event) => {
+    const { target, isTrusted, clientX, clientY } = event;
+    if (!isTrusted || !(target instanceof Element)) return;
+    if (type === "pointerdown") {
+      const grid = target.closest(GRID);
+      isHeld = grid !== null && event.pointerType === "mouse" && isBusy();
+      if (isHeld) {
+        const { left, top } = grid.querySelector("canvas").getBoundingClientRect();
+        const isFirst = late === null;
+        late = { words: rowsOf(grid)[Math.floor((clientY - top) / ROW) - 1], x: clientX - left };
+        if (isFirst) setTimeout(catchUp, 40, 20);
+      }
+      if (grid || target.closest("button")) busyUntil = Date.now() + 400;
+    }
+    if (isHeld) { event.preventDefault(); event.stopImmediatePropagation(); }
+  }, true));
   // D and S ask a question on the server, which digits answer: until it is drawn, a digit waits, so that it does not
   // reach an open panel, whose keys are digits too.
   const LONGEST = 30000;
@@ -103,8 +146,9 @@
     const { key, target, isTrusted } = event;
     if (!isTrusted || event.ctrlKey || event.metaKey || event.altKey) return;
     if (target instanceof Element && target.closest("input, textarea, [contenteditable=true]")) return;
-    const asks = endsWith(document.querySelectorAll(".st-key-alert-triage button"), key);
-    if (/^[ds]$/i.test(key)) asked = asks && !question() ? Date.now() : 0;
+    busyUntil = Date.now() + 400;
+    if (/^[ds]$/i.test(key))
+      asked = endsWith(document.querySelectorAll(".st-key-alert-triage button"), key) && !question() ? Date.now() : 0;
     else if (!/^[0-9]$/.test(key)) { asked = 0; waiting.length = 0; }
     else if (asked && (waiting.length || !question()) && Date.now() - asked < LONGEST) {
       event.preventDefault();

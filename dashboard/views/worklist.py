@@ -33,7 +33,6 @@ PAGE_SIZE = 13
 ROW_HEIGHT = 30
 _LETTERS = 30  # of a decision, in its column
 SHOWN = "worklist_shown"
-_CLICKED = "worklist_clicked"
 # Session key of the first alert of the selected line, by which the grid knows it (a bare text here would be shown).
 SELECTED = "worklist_selected"
 FILTERS_BY_NAME = {one.name: one for one in FILTERS if one.hides}
@@ -106,17 +105,12 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
             return
         line = _selected(listing, found, at)
         left, right = st.columns([9, 4])
-        # The words of the selected alert are what a press is for: they go out first, the heavy table after them. After
-        # a click the table goes first: coming after the words, it would undo a click that follows them at once.
-        was_clicked = st.session_state.pop(_CLICKED, False)
-        if was_clicked:
-            with left:
-                _grid(found, line, at, listing.filters.decision)
+        # The words of the selected alert are what a press is for: they go out first, the heavy table after them. A
+        # click in between waits for the table, see page.js.
         with right:
             _preview(listing, found, line, at, me)
         with left:
-            if not was_clicked:
-                _grid(found, line, at, listing.filters.decision)
+            _grid(found, line, at, listing.filters.decision)
             _pager(listing, found, line, at, me)
             bulk_bar(listing.filters, me)
 
@@ -267,7 +261,6 @@ def _clicked() -> None:
     rows = [row for row, _ in chosen["cells"]] or chosen["rows"]
     if rows and rows[0] < len(ids):
         forget()
-        st.session_state[_CLICKED] = True
         move(replace(kept_place(), alert=ids[rows[0]]))
 
 

@@ -142,6 +142,22 @@ def test_the_words_at_a_budget_stand_off_the_line_to_the_next_one(
     assert (said.shift[1] < 0) is rises_towards_it, "below where the line comes from above, above where from below"
 
 
+@pytest.mark.parametrize(
+    "rates", [(0.3, 0.35, 0.5, 0.6), (0.6, 0.5, 0.35, 0.3), (0.25, 0.3, 0.3, 0.6), (0.9, 0.8, 0.7, 0.6)]
+)
+def test_the_words_of_the_share_among_all_stand_off_the_line(report: StudyReport, rates: tuple[float, ...]) -> None:
+    curve, budgets = report.primary.alert_rates[0], (0.02, 0.1, 0.25, 0.5)
+    points = tuple(
+        replace(curve.points[0], alerts_per_patient_day=budget, rate=Estimate(rate))
+        for budget, rate in zip(budgets, rates, strict=True)
+    )
+    plot = figures.alert_rate(replace(curve, points=points, positive_share=Estimate(0.3)), 0.25)
+    assert plot is not None
+    (said,) = (mark for mark in plot.marks if isinstance(mark, Words) and "among all" in mark.text)
+    beside = rates[:2] if said.anchor is Anchor.START else rates[2:]
+    assert min(abs(rate - 0.3 - (0.05 if said.shift[1] > 0 else -0.05)) for rate in beside) > 0.04
+
+
 def test_a_hidden_number_of_decided_cases_stays_hidden() -> None:
     flow = FlowDiagram(100, 5000, 60, 50, 40, 37)
     plot = figures.flow(flow, hidden="hidden until it is locked")
