@@ -16,7 +16,7 @@ from core.graph.similarity import group_codes
 from core.scaling import ScoreScaler
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances, prepare_instances, weighted_task_rows
-from core.scoring.task_graph import NOBODY, TaskGraph, build_task_graph, extend, soft_labels_with_own
+from core.scoring.task_graph import NOBODY, build_task_graph, extend, soft_labels_with_own
 from core.simulation.hospital import load_truth, simulate_cohort, write_meds
 from core.simulation.study import RELEVANT_FROM, SimulatedPanel, simulate_votes
 from core.statistics.consensus import majority_label
@@ -81,27 +81,13 @@ def task_data(prepared: PreparedInstances, task: int) -> TaskData:
     return TaskData(np.ascontiguousarray(features, dtype=np.float32), np.where(positive, 1.0, -1.0), prepared.n_past)
 
 
-def _graph(
-    data: TaskData, nodes: SampledNodes, n_neighbors: int, *, label_weight: float, regularization: float
-) -> TaskGraph:
-    return build_task_graph(
-        data.features,
-        data.past_y,
-        nodes,
-        None,
-        n_neighbors=n_neighbors,
-        length_scale="local",
-        label_weight=label_weight,
-        regularization=regularization,
-    )
-
-
 def soft_labels(data: TaskData, nodes: SampledNodes, regularization: float, n_neighbors: int = 75) -> FloatArray:
     """Return soft labels l* of all instances, own label included, each tied to the graph by itself; c_l = 1.
 
     The paper, eq. (had:sle) and section "Backbone Graph".
     """
-    graph = _graph(data, nodes, n_neighbors, label_weight=1.0, regularization=regularization)
+    parameters = ScoringParameters(n_neighbors=n_neighbors, regularization=regularization)
+    graph = build_task_graph(data.features, data.past_y, nodes, None, parameters)
     # The paper pulls soft labels towards 0, whatever the prior.
     graph = replace(graph, labels=data.past_y[nodes.rows], center=0.0)
     soft_label = soft_labels_with_own(graph, data.features, data.y, n_neighbors)
@@ -115,7 +101,8 @@ def neighbour_scores(data: TaskData, nodes: SampledNodes, n_neighbors: int = 75)
     When labels are trusted without limit, none passes a labelled node: the soft label without the own label is then the
     weighted vote of the neighbours (the hard harmonic solution of a fully labelled graph).
     """
-    graph = _graph(data, nodes, n_neighbors, label_weight=_TRUST_WITHOUT_LIMIT, regularization=0.0)
+    parameters = ScoringParameters(n_neighbors=n_neighbors, label_weight=_TRUST_WITHOUT_LIMIT)
+    graph = build_task_graph(data.features, data.past_y, nodes, None, parameters)
     found = extend(graph, data.features, np.full(len(data.y), NOBODY, dtype=np.int64), n_neighbors)
     a = found.conductance
     vote = np.divide(found.inflow, a, out=np.zeros_like(a), where=a > 0)

@@ -25,6 +25,7 @@ from alertreview.settings import Progress
 from core.evaluation import rank_auc
 from core.scoring.calibration import calibrate, soft_label_evidence
 from core.scoring.evidence import expectation_and_support
+from core.scoring.parameters import ScoringParameters
 from core.scoring.task_graph import build_task_graph, extend
 from core.statistics.estimate import Estimate
 from core.validation import FloatArray
@@ -67,7 +68,7 @@ def task_scores(data: TaskData, task: int, seed: int, run: int) -> Scores:
 
 def default_scores(study: MedicalStudy, seed: int, run: int) -> FloatArray:
     """Return the scores of recent instances by the default scorer: support x calibrated P, mean over three graphs."""
-    groups, n_past = study.prepared.groups, study.prepared.n_past
+    groups, n_past, parameters = study.prepared.groups, study.prepared.n_past, ScoringParameters()
     evidence: list[FloatArray] = []
     supports: list[FloatArray] = []
     decisions: list[FloatArray] = []
@@ -80,17 +81,9 @@ def default_scores(study: MedicalStudy, seed: int, run: int) -> FloatArray:
         left_out, support = np.zeros(len(data.y)), np.zeros(len(data.y))
         for number in range(N_GRAPHS):
             nodes = data.nodes(N_NODES, seed, run, task + number * len(study.prepared.kept_features))
-            graph = build_task_graph(
-                data.features,
-                data.past_y,
-                nodes,
-                groups,
-                n_neighbors=75,
-                length_scale="local",
-                label_weight=1.0,
-                regularization=0.0,
-            )
-            expected, tied = expectation_and_support(graph, extend(graph, data.features, groups, 75))
+            graph = build_task_graph(data.features, data.past_y, nodes, groups, parameters)
+            found = extend(graph, data.features, groups, parameters.n_neighbors)
+            expected, tied = expectation_and_support(graph, found)
             left_out += expected / N_GRAPHS
             support += tied / N_GRAPHS
         evidence.append(soft_label_evidence(left_out))

@@ -32,19 +32,7 @@ def graph_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
     node_rows = np.full((len(drawn), parameters.n_nodes), -1, dtype=np.int32)
     for rows, nodes in zip(node_rows, drawn, strict=True):
         rows[: len(nodes.rows)] = nodes.rows
-    graphs = [
-        build_task_graph(
-            data.rows,
-            data.past_y,
-            nodes,
-            data.prepared.groups,
-            n_neighbors=parameters.n_neighbors,
-            length_scale=parameters.length_scale,
-            label_weight=parameters.label_weight,
-            regularization=parameters.regularization,
-        )
-        for nodes in drawn
-    ]
+    graphs = [build_task_graph(data.rows, data.past_y, nodes, data.prepared.groups, parameters) for nodes in drawn]
     return {
         **mean_over_graphs(graphs, data.rows, data.prepared.groups, parameters.n_neighbors),
         "node_rows": node_rows,
@@ -78,21 +66,12 @@ def paper_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
 
     Nodes have the soft label that they have in the graph.
     """
-    parameters = data.parameters
+    parameters = data.parameters.of_paper()
     total = np.zeros(len(data.y))
     graphs: list[TaskGraph] = []
     for number in range(parameters.n_graphs):
         nodes = sampled_nodes(data, number)
-        graph = build_task_graph(
-            data.rows,
-            data.past_y,
-            nodes,
-            None,
-            n_neighbors=parameters.n_neighbors,
-            length_scale=parameters.paper_length_scale,
-            label_weight=parameters.paper_label_weight,
-            regularization=parameters.paper_regularization,
-        )
+        graph = build_task_graph(data.rows, data.past_y, nodes, None, parameters)
         # The paper pulls soft labels towards 0, whatever the prior.
         graph = replace(graph, labels=data.y[nodes.rows], center=0.0)
         if data.prepared.keep_graphs:

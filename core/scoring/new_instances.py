@@ -113,14 +113,7 @@ def new_graph_evidence(data: NewTaskData) -> dict[str, NDArray[Any]]:
 def _graphs(data: NewTaskData) -> list[TaskGraph]:
     """Return the stored graphs; where a new instance's patient has nodes, solved again without patients' own edges."""
     parameters, new = data.parameters, data.new
-    stored = unpack_graphs(
-        data.stored,
-        "graph",
-        data.points,
-        label_weight=parameters.label_weight,
-        regularization=parameters.regularization,
-        is_local=parameters.length_scale == "local",
-    )
+    stored = unpack_graphs(data.stored, "graph", data.points, parameters)
     if new.past_groups is None:
         return list(stored)
     graphs: list[TaskGraph] = []
@@ -129,16 +122,8 @@ def _graphs(data: NewTaskData) -> list[TaskGraph]:
         if not np.isin(groups, new.prepared.groups).any():
             graphs.append(replace(graph, groups=groups))
             continue
-        solved = build_task_graph(
-            graph.points,
-            graph.labels,
-            SampledNodes(np.arange(len(groups)), graph.multiplicities),
-            groups,
-            n_neighbors=parameters.n_neighbors,
-            length_scale=parameters.length_scale,
-            label_weight=parameters.label_weight,
-            regularization=parameters.regularization,
-        )
+        nodes = SampledNodes(np.arange(len(groups)), graph.multiplicities)
+        solved = build_task_graph(graph.points, graph.labels, nodes, groups, parameters)
         # Labels stand against the mean of the whole past, which the nodes alone do not tell.
         graphs.append(replace(solved, labels=graph.labels, center=graph.center))
     return graphs
@@ -146,15 +131,8 @@ def _graphs(data: NewTaskData) -> list[TaskGraph]:
 
 def new_paper_evidence(data: NewTaskData) -> dict[str, NDArray[Any]]:
     """Return ``paper_soft_label``; see `core.scoring.evidence.paper_evidence`."""
-    parameters = data.parameters
-    graphs = unpack_graphs(
-        data.stored,
-        "paper_graph",
-        data.points,
-        label_weight=parameters.paper_label_weight,
-        regularization=parameters.paper_regularization,
-        is_local=parameters.paper_length_scale == "local",
-    )
+    parameters = data.parameters.of_paper()
+    graphs = unpack_graphs(data.stored, "paper_graph", data.points, parameters)
     labels = np.where(data.new.prepared.recent_positive(data.task), 1.0, -1.0)
     found = [soft_labels_with_own(graph, data.rows, labels, parameters.n_neighbors) for graph in graphs]
     return {"paper_soft_label": np.mean(found, axis=0).astype(np.float32)}

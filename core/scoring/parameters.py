@@ -1,7 +1,7 @@
 """The parameters of a scoring run over many tasks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.errors import InvalidInputError
@@ -84,6 +84,15 @@ class ScoringParameters:
         """Return the parameters among what a stored run keeps of itself; those it does not have are the defaults."""
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in stored.items() if name in names})
+
+    def of_paper(self) -> "ScoringParameters":
+        """Return parameters whose graphs are those of the scorer "softhad-paper"."""
+        return replace(
+            self,
+            length_scale=self.paper_length_scale,
+            label_weight=self.paper_label_weight,
+            regularization=self.paper_regularization,
+        )
 
     def __post_init__(self) -> None:
         for name in (

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.graph.backbone import SampledNodes
+from core.scoring.parameters import ScoringParameters
 from core.scoring.task_graph import TaskGraph
 from core.validation import FloatArray, IntArray
 
@@ -61,15 +62,12 @@ def unpack_graphs(
     arrays: Mapping[str, NDArray[Any]],
     prefix: str,
     points: Sequence[NDArray[np.float32]],
-    *,
-    label_weight: float,
-    regularization: float,
-    is_local: bool,
+    parameters: ScoringParameters,
 ) -> list[StoredGraph]:
     """Read graphs back that `pack_graphs` made arrays of; every node is a patient by itself.
 
-    The points, of shape (n_nodes, n_features), are those of `unpack_points`; label weight and regularization the c and
-    g that they were solved with.
+    The points, of shape (n_nodes, n_features), are those of `unpack_points`; the parameters those that the graphs were
+    built with.
     """
     sizes = arrays[f"{prefix}_sizes"].astype(np.int64)
     ends = np.cumsum(sizes)[:-1]
@@ -86,10 +84,10 @@ def unpack_graphs(
             groups=np.arange(size),
             scales=parts["scales"][number],
             inverse=_from_triangle(triangles[number], int(size)),
-            label_weight=label_weight,
-            regularization=regularization,
+            label_weight=parameters.label_weight,
+            regularization=parameters.regularization,
             center=float(arrays[f"{prefix}_centers"][number]),
-            is_local=is_local,
+            is_local=parameters.length_scale == "local",
             solved=parts["soft_labels"][number],
         )
         for number, size in enumerate(sizes)

@@ -9,8 +9,9 @@ from core.graph.backbone import SampledNodes
 from core.graph.extension import extend_sparse_rows, graph_nodes
 from core.graph.feature_rows import FeatureRows, Features, as_rows
 from core.graph.node_graph import leave_blocks_out
-from core.graph.similarity import LengthScale, dense_similarity
+from core.graph.similarity import dense_similarity
 from core.numerics.distances import symmetric_squared_distances
+from core.scoring.parameters import ScoringParameters
 from core.validation import FloatArray, IntArray
 
 NOBODY = -1
@@ -48,11 +49,7 @@ def build_task_graph(
     y: FloatArray,
     nodes: SampledNodes,
     groups: IntArray | None,
-    *,
-    n_neighbors: int,
-    length_scale: LengthScale,
-    label_weight: float,
-    regularization: float,
+    parameters: ScoringParameters,
 ) -> TaskGraph:
     """Join the nodes, rows of the past, and invert their system once; `y`, of shape (n_past,), is -1 or +1.
 
@@ -61,11 +58,12 @@ def build_task_graph(
     points = features.dense(nodes.rows) if isinstance(features, FeatureRows) else features[nodes.rows]
     squared = symmetric_squared_distances(points.astype(np.float64))
     node_groups = None if groups is None else groups[nodes.rows]
-    similarity, scales = dense_similarity(squared, min(n_neighbors, len(points) - 1), length_scale, node_groups)
+    c, g, k = parameters.label_weight, parameters.regularization, min(parameters.n_neighbors, len(points) - 1)
+    similarity, scales = dense_similarity(squared, k, parameters.length_scale, node_groups)
     v = nodes.multiplicities
     weighted = v[:, None] * similarity * v
-    system = np.diag(weighted.sum(axis=1) + (label_weight + regularization) * v) - weighted
-    center = float(y.mean()) if regularization > 0 else 0.0
+    system = np.diag(weighted.sum(axis=1) + (c + g) * v) - weighted
+    center = float(y.mean()) if g > 0 else 0.0
     return TaskGraph(
         nodes=nodes,
         points=points,
@@ -73,10 +71,10 @@ def build_task_graph(
         groups=np.full(len(points), NOBODY, dtype=np.int64) if node_groups is None else node_groups,
         scales=scales,
         inverse=np.asarray(np.linalg.inv(system), dtype=np.float64),
-        label_weight=label_weight,
-        regularization=regularization,
+        label_weight=c,
+        regularization=g,
         center=center,
-        is_local=length_scale == "local",
+        is_local=parameters.length_scale == "local",
     )
 
 

@@ -15,8 +15,6 @@ class Palette:
 
     mode: str
     page: str
-    surface: str
-    border: str
     text: str
     muted: str
     accent: str
@@ -47,8 +45,6 @@ class Palette:
 LIGHT = Palette(
     mode="light",
     page="#FFFFFF",
-    surface="#F3F6F7",
-    border="#D5DDE1",
     text="#0B1418",
     muted="#55646E",
     accent="#0B6B6B",
@@ -71,8 +67,6 @@ LIGHT = Palette(
 DARK = Palette(
     mode="dark",
     page="#10181C",
-    surface="#182228",
-    border="#2F3D45",
     text="#E3EAED",
     muted="#9DACB5",
     accent="#5CC4BE",

@@ -6,6 +6,7 @@ import pytest
 from core.graph.backbone import sample_balanced_nodes
 from core.graph.feature_rows import FeatureRows
 from core.graph.kernels import choose_neighbours, limit_of
+from core.scoring.parameters import ScoringParameters
 from core.scoring.task_graph import NOBODY, build_task_graph, extend
 
 K = 9
@@ -41,8 +42,8 @@ def test_every_instance_equals_solving_again_without_its_own_patient(n_nodes, g)
     groups = random.integers(0, 70, 200)
     groups[:5] = NOBODY
     nodes = sample_balanced_nodes(y, n_nodes, random)
-    options = {"n_neighbors": K, "length_scale": "local", "label_weight": 0.8, "regularization": g}
-    graph = build_task_graph(features, y, nodes, groups, **options)
+    parameters = ScoringParameters(n_neighbors=K, label_weight=0.8, regularization=g)
+    graph = build_task_graph(features, y, nodes, groups, parameters)
     found = extend(graph, FeatureRows.of_dense(features), groups, K)
     assert np.bincount(np.unique(graph.groups, return_inverse=True)[1]).max() > 1
     for i in range(0, 200, 3):
@@ -56,8 +57,8 @@ def test_dense_and_sparse_features_give_the_same_and_so_does_any_part_of_them():
     features = (random.normal(size=(90, 12)) * (random.random((90, 12)) < 0.5)).astype(np.float32)
     y = np.where(random.random(60) < 0.4, 1.0, -1.0)
     groups = random.integers(0, 40, 90)
-    options = {"n_neighbors": K, "length_scale": "local", "label_weight": 1.0, "regularization": 0.0}
-    graph = build_task_graph(features, y, sample_balanced_nodes(y, 30, random), groups, **options)
+    parameters = ScoringParameters(n_neighbors=K)
+    graph = build_task_graph(features, y, sample_balanced_nodes(y, 30, random), groups, parameters)
     whole = extend(graph, features, groups, K)
     part = random.permutation(90)[:23]
     found = extend(graph, FeatureRows.of_dense(features[part]), groups[part], K)
@@ -68,16 +69,18 @@ def test_a_patient_who_owns_every_node_is_tied_to_nothing():
     random = np.random.default_rng(2)
     features = random.normal(size=(20, 3)).astype(np.float32)
     y = np.where(np.arange(20) % 2, 1.0, -1.0)
-    options = {"n_neighbors": 5, "length_scale": "local", "label_weight": 1.0, "regularization": 0.1}
-    graph = build_task_graph(features, y, sample_balanced_nodes(y, 10, random), np.zeros(20, dtype=np.int64), **options)
+    parameters = ScoringParameters(n_neighbors=5, regularization=0.1)
+    graph = build_task_graph(
+        features, y, sample_balanced_nodes(y, 10, random), np.zeros(20, dtype=np.int64), parameters
+    )
     assert not extend(graph, features, np.zeros(20, dtype=np.int64), 5).conductance.any()
 
 
 def test_duplicates_and_more_neighbours_than_nodes_are_tied_in():
     features = np.repeat(np.array([[0.0, 1.0], [2.0, 0.0]], dtype=np.float32), 15, axis=0)
     y = np.where(np.arange(30) % 3 == 0, 1.0, -1.0)
-    options = {"n_neighbors": 75, "length_scale": "local", "label_weight": 1.0, "regularization": 0.0}
-    graph = build_task_graph(features, y, sample_balanced_nodes(y, 12, np.random.default_rng(4)), None, **options)
+    parameters = ScoringParameters(n_neighbors=75)
+    graph = build_task_graph(features, y, sample_balanced_nodes(y, 12, np.random.default_rng(4)), None, parameters)
     found = extend(graph, features, np.full(30, NOBODY), 75)
     assert (found.conductance > 0).all()
     assert np.ptp(found.inflow[:15]) == np.ptp(found.inflow[15:]) == 0

@@ -124,22 +124,13 @@ def test_graphs_come_back_from_arrays_as_they_were():
     random = np.random.default_rng(0)
     features = (random.normal(size=(90, 7)) * (random.random((90, 7)) < 0.4)).astype(np.float32)
     y = np.where(random.random(90) < 0.3, 1.0, -1.0)
+    parameters = ScoringParameters(n_neighbors=8, label_weight=0.7, regularization=0.2)
     graphs = [
-        build_task_graph(
-            features,
-            y,
-            sample_balanced_nodes(y, size, random),
-            None,
-            n_neighbors=8,
-            length_scale="local",
-            label_weight=0.7,
-            regularization=0.2,
-        )
-        for size in (20, 31)
+        build_task_graph(features, y, sample_balanced_nodes(y, size, random), None, parameters) for size in (20, 31)
     ]
     packed = pack_graphs(graphs, "x")
     points = unpack_points(packed, "x", 7)
-    back = unpack_graphs(packed, "x", points, label_weight=0.7, regularization=0.2, is_local=True)
+    back = unpack_graphs(packed, "x", points, parameters)
     for graph, kept in zip(graphs, back, strict=True):
         np.testing.assert_array_equal(kept.points, graph.points)
         np.testing.assert_array_equal(kept.soft_labels(), graph.soft_labels())
