@@ -146,7 +146,7 @@ def require_all_units(actor: Actor, units: Collection[str], thing: str) -> None:
 
 
 class Caller(Protocol):
-    """Whoever uses services from a page; everything is looked up anew at every call."""
+    """Whoever uses services from a page; everything is looked up again at every call."""
 
     def who(self) -> Actor:
         """Return who acts, as role, units and activity stand now; raise SignedOutError if nobody is signed in."""

@@ -148,7 +148,7 @@ class AuditTrail(Repository):
         """Seal everything stored by versions that did not seal it; return whether there was any.
 
         From then on every change is found; what was changed before cannot be known. `again`: a version that knows no
-        `LATER` seals was at work since; what it changed is sealed anew.
+        `LATER` seals was at work since; what it changed is sealed again.
         """
         if not self._has_details(_MARKED):
             seals = list(all_seals(self._connection))
@@ -207,7 +207,7 @@ class AuditTrail(Repository):
         report = self.verify(known_head, kept)
         if report.problem:
             raise StoreError(
-                f"{report.problem} Restore the last verified backup and tell whoever answers for the data."
+                f"{report.problem} Restore the last verified backup and inform whoever is responsible for the data."
             )
         return report
 

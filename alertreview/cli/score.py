@@ -1,4 +1,4 @@
-"""The command that scores: everything anew, or only new instances against what an earlier run learned."""
+"""The command that scores: everything again, or only new instances against what an earlier run learned."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -48,7 +48,7 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "learn_weight
 @click.option(
     "--from-run",
     metavar="latest|none|ID",
-    help="With --since: the run whose stored past is used; none learns anew (default: latest, when it fits and no "
+    help="With --since: the run whose stored past is used; none learns again (default: latest, when it fits and no "
     "option says how to learn).",
 )
 @click.option(
@@ -172,7 +172,7 @@ def _score_new(
     if base is None:
         if wanted == LATEST:
             raise NotFoundError(
-                f"No run keeps a past that ends before {request.since}. Score anew: --from-run none, or leave it out."
+                f"No run keeps a past that ends before {request.since}. Score again: --from-run none, or leave it out."
             )
         return None
     done = None if again else published_already(settings, database, request, base.run)

@@ -147,7 +147,7 @@ def recompute(folder: Path, file_format: ExportFormat | None = None, *, verify: 
     if verify and manifest["report_sha256"] != content_hash(report):
         raise InvalidInputError(
             f"The report has content {content_hash(report)}, the exported one {manifest['report_sha256']}. Another "
-            "version or machine computes a figure differently, or the manifest was made anew; recompute without "
+            "version or machine computes a figure differently, or the manifest was made again; recompute without "
             "verifying to see the report."
         )
     return report

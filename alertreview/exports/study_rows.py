@@ -271,7 +271,7 @@ NAMES = ("key", "scorer", "reader", "scorer_b", "stratum", "name", "chance", "al
 
 
 def estimates_of(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Estimate]]:
-    """Yield every estimate of a report with the place where it stands."""
+    """Yield every estimate of a report with its place."""
     if isinstance(value, Estimate):
         yield "/".join(path), value
     elif isinstance(value, Mapping):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SiteCollector:
-    """A collector of prometheus-client: reads the figures of a site anew whenever it is asked.
+    """A collector of prometheus-client: reads the figures of a site again whenever it is asked.
 
     Labels are words of this program and the short names of studies. Reading takes no lock: an import or a run that is
     being written neither waits nor is counted before it is complete.

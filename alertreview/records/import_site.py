@@ -81,7 +81,7 @@ def extend_snapshot(
     elif chosen.name != snapshot.manifest["mapping"]:
         raise MappingError(
             f"The snapshot was imported with the mapping {snapshot.manifest['mapping']!r}, not with {chosen.name!r}. "
-            "Use the same one, or import everything anew."
+            "Use the same one, or import everything again."
         )
     known = Known.of(snapshot.event_groups(["kind", "item", "name", "text", "unit"]))
     patients = snapshot.patients
@@ -140,7 +140,7 @@ def _refuse_change(mapping: SiteMapping, kept: SiteMapping) -> None:
         raise MappingError(
             f"The last import was read with the mapping {kept.name!r}; {mapping.name!r} now says something else under "
             f"{', '.join(changed)}, so that what is known already would not be found again. Leave out --mapping to "
-            "read these records as the last import was read, or import everything anew, without --add."
+            "read these records as the last import was read, or import everything again, without --add."
         )
 
 
@@ -151,7 +151,7 @@ def _changed_since(mapping: SiteMapping) -> Iterator[str]:
     if changed:
         yield (
             f"These records were read as the last import was. The mapping {mapping.name!r} that comes with the program "
-            f"now says something else under {', '.join(changed)}; to use that, import everything anew, without --add."
+            f"now says something else under {', '.join(changed)}; to use that, import everything again, without --add."
         )
 
 

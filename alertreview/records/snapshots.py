@@ -266,7 +266,7 @@ class Snapshot:
         return self._open(["events.parquet"], pq.ParquetFile)
 
     def _open(self, names: list[str], read: Callable[..., T]) -> T:
-        """Return what is read from files that stay open, anew when they have changed on disk."""
+        """Return what is read from files that stay open, again when they have changed on disk."""
         states = [self._files.state(name) for name in names]
         known, opened = self._opened.get(names[0], (None, None))
         if known != states:

@@ -1,4 +1,4 @@
-"""Score a run's import anew at other graph sizes and regularisers, and keep beside the run what that changes."""
+"""Score a run's import again at other graph sizes and regularisers, and keep beside the run what that changes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -40,7 +40,7 @@ EXPLANATION: Final = (
     "A simulated hospital of {patients} patients in the paper's set-up: past and recent patients apart, {tasks} tasks, "
     "222 pairs of an instance and a decision, a third each from the lower 80 %, the next 18 % and the highest 2 % of "
     "an SVM's scores, judged by a simulated panel of three; {labelled} have a majority, {positive} of them for unusual "
-    "and relevant. Ten per cent of the decisions taken were dropped and as many added. Each run draws its nodes anew "
+    "and relevant. Ten per cent of the decisions taken were dropped and as many added. Each run draws new nodes "
     "and everything else stays, so that the spread is that of the graphs alone. Readers err in a quarter of the "
     "relevant cases, which bounds every AUC."
 )

@@ -172,7 +172,7 @@ PAPER: Final = {
 EXPLANATION: Final = (
     "The response is scaled to [-1, 1] over the whole data set; the label is +1 where it is 0 or more. Three per cent "
     "of all labels are switched; the true score is the distance between the scaled response and the label as it then "
-    "stands. Two thirds of the instances, drawn anew in each run, are the past; the others are scored. Features are "
+    "stands. Two thirds of the instances, drawn again in each run, are the past; the others are scored. Features are "
     "standardised by the past."
 )
 

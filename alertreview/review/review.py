@@ -276,7 +276,7 @@ def _is_judged(uow: UnitOfWork, case_id: CaseId, person_id: PersonId) -> bool:
 
 
 def _is_safe(terms: ReadingTerms, slot: ReaderSlot, now: datetime) -> bool:
-    """Return whether a slot stays its reader's for some time without being held anew."""
+    """Return whether a slot stays its reader's for some time without being held again."""
     if terms.status is not StudyStatus.OPEN or slot.held_until is None:
         return True
     return slot.held_until > now + timedelta(hours=1)

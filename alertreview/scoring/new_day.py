@@ -1,4 +1,4 @@
-"""A new day: score new instances against the past that an earlier run learned, without learning anew."""
+"""A new day: score new instances against the past that an earlier run learned, without learning again."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -92,7 +92,7 @@ def find_base(settings: Settings, database: Database, wanted: str, since: pd.Tim
         raise InvalidInputError(
             f"Run {chosen.id} (split by {chosen.split.value}) cannot score new instances by "
             f"{', '.join(chosen.all_scorers)}. {SHARED_NEEDS_TIME} Score once by --split time, add --scorer softhad to "
-            "the run, or learn anew with --from-run none."
+            "the run, or learn again with --from-run none."
         )
     if not base.scorers:
         raise InvalidInputError(
@@ -234,9 +234,9 @@ class _Results:
         if reason := self._site.left_out.get(task.column_index):
             return reason
         if summary is None:
-            return f"Task '{task.name}' is new since run {self._base.run.id}. Score anew to learn it."
+            return f"Task '{task.name}' is new since run {self._base.run.id}. Score again to learn it."
         if summary.reason.endswith(WHERE):
-            return f"Task '{task.name}' was not asked about in run {self._base.run.id}. Score anew to learn it."
+            return f"Task '{task.name}' was not asked about in run {self._base.run.id}. Score again to learn it."
         return summary.reason
 
     def _result(

@@ -50,7 +50,7 @@ class StoredPast:
         """Say it in lines for the terminal."""
         yield (
             f"Only new instances, against the stored past of run {self.run_id} (up to {self.last_day}); nothing was "
-            "learned anew. --from-run none learns anew."
+            "learned again. --from-run none learns again."
         )
         if self.left_out_scorers:
             yield f"Not possible against a stored past: {', '.join(self.left_out_scorers)}."

@@ -1,4 +1,4 @@
-"""What a run learned, kept in a folder of the home: enough to score new instances without learning anew."""
+"""What a run learned, kept in a folder of the home: enough to score new instances without learning again."""
 
 import shutil
 import tempfile
@@ -132,7 +132,7 @@ def open_model(folder: Path, parameters: ScoringParameters) -> StoredModel:
         )
     except (OSError, KeyError, ValueError):
         raise SourceError(
-            f"{folder}: what the run learned is not kept any more, or damaged. Score anew (--from-run none)."
+            f"{folder}: what the run learned is not kept any more, or damaged. Score again (--from-run none)."
         ) from None
 
 

@@ -116,7 +116,7 @@ def states_of_cases(uow: UnitOfWork, study: Study, slots: Sequence[Slot] | None 
 
 
 def state_of_case(slots: Sequence[Slot], *, adjudicated: bool) -> CaseState:
-    """Say where a case stands, from its slots."""
+    """Return the state of a case, from its slots."""
     answers = sorted(-1 if slot.answer is None else int(slot.answer) for slot in slots)
     return _state_of_answers(tuple(answers), adjudicated)
 
@@ -162,7 +162,7 @@ class StudyPlan:
     n_readers: int = 3
     edges: tuple[float, ...] = (1.0 / 3.0, 2.0 / 3.0)  # scaled scores that divide the strata, rising
     balance_decisions: bool = False  # whether omissions and commissions get half of each stratum each
-    # Cases that are shown twice to their readers without a word, for the agreement of readers with themselves.
+    # Cases that are shown twice to their readers unmarked, for the agreement of readers with themselves.
     n_repeats: int = 0
     seed: int = 1  # of the choice and of the readers' orders
     preset: str = OWN_CHOICE  # what reports call the design

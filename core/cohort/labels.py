@@ -74,7 +74,7 @@ class LabelledDays:
             name = self._names[int(labels["item"].cat.codes.to_numpy()[doubled.to_numpy()][0])]
             raise MappingError(
                 f"Labels of {name!r}: {int(doubled.sum()):,} are true and false for one patient at one time. Correct "
-                "the label file, or import the records anew with the labels that hold."
+                "the label file, or import the records again with the labels that hold."
             )
 
     def kept(self) -> list[BoolArray] | None:

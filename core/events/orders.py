@@ -48,7 +48,7 @@ class Orders:
     called_off: IntArray  # places of starts and stops left out because the order was stopped in the minute of its start
     open: IntArray  # places of starts without a stop
     n_orders: int
-    n_turned: int  # orders whose stop stood before the start
+    n_turned: int  # orders whose stop came before the start
 
 
 def settle_orders(
@@ -151,7 +151,7 @@ def _times_of_stops(key: IntArray, when: IntArray, is_start: BoolArray, is_named
 
 
 def _is_turned(places: IntArray, time: IntArray, when: IntArray, partner: IntArray) -> BoolArray:
-    """Mark starts whose stop stood before them in the source."""
+    """Mark starts whose stop came before them in the source."""
     stop = time[places[np.maximum(partner, 0)]]
     moved = (partner >= 0) & (stop != when[np.maximum(partner, 0)])
     return np.asarray(moved & ~_is_day_of(stop, time[places]), dtype=bool)

@@ -229,7 +229,7 @@ class StreamBuilder:
         return (kinds >= 0) & (says | (is_dose & (held | not_given))), is_order & over
 
     def _place(self, number: int) -> str:
-        """Say where a row stands."""
+        """Return the place of a row."""
         start, file, first_row = self._places[bisect_right(self._places, number, key=lambda each: each[0]) - 1]
         return f"{file or 'the source'}, row {first_row + number - start:,}"
 

@@ -115,7 +115,7 @@ def _results(
 
 
 def case_states(arrays: StudyArrays) -> tuple[CaseState, ...]:
-    """Return where each case stands, as report and exports say it."""
+    """Return the state of each case, as report and exports name it."""
     adjudicated = ~np.isnan(arrays.numbers("adjudicated_answer"))
     return tuple(
         case_state(row.tolist(), arrays.source.n_slots, adjudicated=bool(done))

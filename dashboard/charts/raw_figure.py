@@ -8,7 +8,7 @@ from dashboard.charts.base import Json
 class RawFigure(BaseFigure):
     """A plain figure in the place of one that Plotly has put together, which would take longer than all the rest.
 
-    Streamlit has Plotly check every plain figure by building it anew. It takes a figure of Plotly's at its word.
+    Streamlit has Plotly check every plain figure by building it again. It takes a figure of Plotly's at its word.
     """
 
     def __init__(self, figure: Json) -> None:

@@ -193,7 +193,7 @@ def open_engine(url: URL) -> Engine:
         hide_parameters=True,
         json_serializer=canonical_json,
         pool_size=20,
-        pool_use_lifo=True,  # the one used last has the fewest pages to read anew
+        pool_use_lifo=True,  # the one used last has the fewest pages to read again
         max_overflow=40,
         pool_timeout=LOCK_WAIT_SECONDS,
         pool_pre_ping=not is_sqlite,

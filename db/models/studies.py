@@ -125,7 +125,7 @@ class ReadingTerms(NamedTuple):
 class StudyCase(Record):
     """An instance x task chosen for judgment, with how it was chosen.
 
-    Patient, time and task are written out, so that votes stay with them when a later import numbers rows anew.
+    Patient, time and task are written out, so that votes stay with them when a later import numbers rows again.
     """
 
     __tablename__ = "study_case"

@@ -1,4 +1,4 @@
-"""Tables of what the ward does with alerts: acts that only grow, where each decision stands, notes, saved views."""
+"""Tables of what the ward does with alerts: acts that only grow, the state of each decision, notes, saved views."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -67,7 +67,7 @@ class SignedAct(TriageAct):
 
 
 class Triage(Record):
-    """Where a decision stands: the last of its acts, kept beside them so that a list can be filtered by it.
+    """The state of a decision: the last of its acts, kept with them so that a list can be filtered by it.
 
     A decision without a row is new. Replaying the acts gives this table.
     """

@@ -22,7 +22,7 @@ Query: TypeAlias = Select[*tuple[Any, ...]]
 ROWS_AT_ONCE = 500
 """Values in one IN list: well below what any database takes."""
 _INSERT_INTO = cache(insert)
-"""The statement for a table; a new one for each row would be looked up anew."""
+"""The statement for a table; a new one for each row would be looked up again."""
 SEEN = "seen"
 """Option of a reader's connection: what has been looked up on it already."""
 

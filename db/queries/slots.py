@@ -1,4 +1,4 @@
-"""Queries that everything about slots goes through: where a reader stands, and where every slot stands.
+"""Queries that everything about slots goes through: the place of a reader, and the state of every slot.
 
 They are put together once and then only given values: putting such a query together takes longer than running it.
 """

@@ -1,4 +1,4 @@
-"""Triage: acts only grow, where a decision stands follows them, notes are never changed. Saved views of the list."""
+"""Triage: acts only grow, the state of a decision follows them, notes are never changed. Saved views of the list."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime

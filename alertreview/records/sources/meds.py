@@ -202,7 +202,7 @@ def _chunk(
         row = n_before + int(np.flatnonzero(pc.is_null(subject).to_numpy(zero_copy_only=False))[0]) + 1
         raise SourceError(f"{path}: row {row:,} has no subject_id. Every event belongs to a patient; correct the file.")
     if pa.types.is_uint64(subject.type) and (pc.max(subject).as_py() or 0) >= 2**63:
-        raise SourceError(f"{path}: a subject_id is larger than MEDS allows (int64). Number the patients anew.")
+        raise SourceError(f"{path}: a subject_id is larger than MEDS allows (int64). Renumber the patients.")
     chunk: dict[str, object] = {
         "subject": subject.cast(pa.int64()).to_numpy(),
         "time": cells.times(batch.column("time"), mapping, str(path), "time", n_before + 1),

@@ -102,7 +102,7 @@ def test_new_instances_score_as_in_the_whole_run_whose_past_it_is(
                 assert sum(fresh.score_histogram["counts"]) == sum(old.score_histogram["counts"]) + len(rows)  # type: ignore[index]
     text = "\n".join(found.lines())
     assert f"against the stored past of run {whole.run_id} (up to {all_days[-13]:%Y-%m-%d})" in text
-    assert "nothing was learned anew" in text
+    assert "nothing was learned again" in text
     assert "Not possible against a stored past: day-adjusted." in text
 
 
@@ -202,7 +202,7 @@ def test_the_next_import_may_have_other_columns(
     assert len(recent) > 10
     unknown = [reason for reason in found.left_out.values() if "is new since run" in reason]
     assert len(unknown) == 1
-    assert "Score anew to learn it" in unknown[0]
+    assert "Score again to learn it" in unknown[0]
 
 
 def test_columns_are_taken_with_their_stored_zeros() -> None:
