@@ -361,16 +361,16 @@ def _best_preset(source: Path | str, format: Format, schema: str | None) -> Site
     if not candidates:
         raise MappingError(f"No mapping for {format.name} comes with the program. Write one: see data/README.md.")
     counts_of = code_counts_of(source, format, candidates, schema)
-    scored = [(_n_recognised(counts, candidate), candidate) for candidate, counts in counts_of]
-    n_rows, best = max(scored, key=lambda each: each[0])
-    if n_rows == 0:
-        _, counts = counts_of[0]
+    scored = [(*_n_recognised(counts, candidate), candidate, counts) for candidate, counts in counts_of]
+    has_stays, n_rows, best, counts = max(scored, key=lambda each: each[:2])
+    if not has_stays:
         if not counts:
             raise MappingError(NO_ROW)
         frequent = ", ".join(code for code, _ in counts.most_common(5)) or "none"
+        knows = f"{best.name!r} knows the decisions: is a file of stays missing? If not, draft" if n_rows else "Draft"
         raise MappingError(
             f"No mapping that comes with the program finds stays and decisions (most frequent codes: {frequent}). "
-            "Draft one with: alertreview mapping suggest SOURCE --out own.yaml; then name it with --mapping "
+            f"{knows} one with: alertreview mapping suggest SOURCE --out own.yaml; then name it with --mapping "
             "(its keys are in data/README.md)."
         )
     return best
@@ -394,9 +394,8 @@ def code_counts_of(
     return [(each, counts[key]) for each, key in zip(mappings, spelled, strict=True)]
 
 
-def _n_recognised(counts: Counter[str], mapping: SiteMapping) -> int:
-    """Return the number of rows that become events or facts; 0 without admissions."""
+def _n_recognised(counts: Counter[str], mapping: SiteMapping) -> tuple[bool, int]:
+    """Return whether there are admissions, and the number of rows that become events or facts."""
     found = {code: recognise(code, mapping) for code in counts}
-    if not any(each.kind is EventKind.ADMISSION for each in found.values()):
-        return 0
-    return sum(n for code, n in counts.items() if found[code].kind or found[code].fact)
+    has_stays = any(each.kind is EventKind.ADMISSION for each in found.values())
+    return has_stays, sum(n for code, n in counts.items() if found[code].kind or found[code].fact)

@@ -363,7 +363,7 @@ class Settling:
 
     def has_stops(self) -> bool:
         """Return whether the source tells of the end of any order."""
-        return bool(self._asked[[stop.number for stop in _STOPS]].any())
+        return self.n_open_orders < self.n_orders
 
     def doubts(self) -> list[Finding]:
         """Doubt the numbers of items, as they were settled, and the kinds that rules give to codes."""
@@ -412,6 +412,8 @@ class Settling:
                     f"most patients for whom it was done there is no order. {kind.record.setting} in the mapping lets "
                     "orders alone decide; with auto, what was done decides for these."
                 )
+        if self.n_orders and not self.has_stops():
+            out.append("No drug order has a stop: a drug counts as on from its first order to the end of the stay.")
         once = self._names_of(self._is_ordered_once)
         if once:
             out.append(

@@ -312,6 +312,7 @@ class TableEvents(_Strict):
     known_at: str = ""
     end: str = ""
     end_offset: str = ""
+    no_end: str = ""  # what stands in the column of the end, or in `needs`, where there is none
     stay: str = ""
     order: str = ""  # identity of a drug order: its beginning and its end share it
     dose: str = ""

@@ -417,7 +417,7 @@ class StreamBuilder:
             ("numbers with a decimal comma", settling.n_commas),
         )
         shown = tuple(f"{what} in {n:,} rows" for what, n in respelled if n)
-        return Finding("respelled", sum(n for _, n in respelled), self._n_rows, shown)
+        return Finding("respelled", sum(n for _, n in respelled), 0, shown)
 
     def _unknown_words(self) -> tuple[str, ...]:
         """Name the unknown statuses, event words and sexes, most frequent first; none where so many are no words."""

@@ -31,13 +31,13 @@ from core.events.spelling import identifier, tidy
 
 _N_BATCHES_TO_LOOK_AT = 2
 _HEADER_BYTES = 1 << 16
-_KNOWN = (("admissions", "hadm_id"), ("patient", "patientunitstayid"))
+_KNOWN = {"admissions": "hadm_id", "labevents": "itemid", "patient": "patientunitstayid", "lab": "patientunitstayid"}
 """Tables with a column by which a folder of MIMIC or eICU is known."""
 _PLACE = re.compile(r"\{(\w+)\}")
 _MONTH = np.timedelta64(31, "D")
 _AGES_AGREE = pd.Timedelta(days=2 * 366)
 _MINUTE = np.timedelta64(60_000_000, "us")
-_COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "name"})
+_COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "name", "no_end"})
 """Fields that name a column each, or are a template."""
 
 
@@ -153,9 +153,13 @@ class _Reader:
             names = self._values(events.name)
             wanted = _wanted(events, self._mapping.origins)
             born: dict[object, pd.Timestamp] = {}
+            n_rows = 0
             for first_row, columns in islice(table.batches(wanted), n_batches):
                 chunk = self._chunk(events, table.file.name, first_row, columns, times, names)
+                n_rows += _n_rows(columns)
                 yield _first_births(chunk, born) if events.minus_years else chunk
+            said = f"{table.file.name} has no row: its events are missing."
+            self.remarks += [said] if not n_rows and said not in self.remarks else []
         self.findings.extend(self._zones.findings())
 
     def _values(self, lookup: Lookup | None) -> dict[str, str]:
@@ -207,14 +211,15 @@ class _Reader:
         if events.known_at:
             chunk["known_at"] = rows.times(events.known_at).to_numpy()
         if events.end or events.end_offset:
-            chunk["end"] = rows.times(events.end).to_numpy() if events.end else origin + rows.minutes(events.end_offset)
+            end = rows.times(events.end).to_numpy() if events.end else origin + rows.minutes(events.end_offset)
+            chunk["end"] = np.where(rows.says_none(events.end or events.end_offset), np.datetime64("NaT", "us"), end)
         if events.stay:
             chunk["stay"] = np.maximum(cells.whole_numbers(rows.column(events.stay), where, events.stay, first_row), -1)
         if events.name:
             self._name(code, rows.key(events.name.key), names)
         table = pd.DataFrame(chunk)
         table.attrs = {"file": where, "first_row": first_row}
-        return table[rows.text(events.needs) != ""] if events.needs else table
+        return table[~rows.says_none(events.needs)] if events.needs else table
 
     def _name(self, code: pd.Series, key: pd.Series, names: dict[str, str]) -> None:
         pairs = pd.DataFrame({"code": code, "key": key}).drop_duplicates("code")
@@ -252,7 +257,9 @@ class _Reader:
         for first_row, columns in table.batches(set(wanted)):
             rows = _Rows(None, self._mapping, table.file.name, first_row, columns, self._zones)
             year, clock = rows.text(origins.year), rows.text(origins.clock)
-            start = pa.array((year + "-01-01 " + clock.where(clock != "", "00:00:00")).to_list(), pa.string())
+            # Without either, nothing of the stay can be put on the hours of a day.
+            said = (year + "-01-01 " + clock).where((year != "") & (clock != ""), "")
+            start = pa.array(said.to_list(), pa.string())
             parts.append(
                 pd.DataFrame(
                     {
@@ -310,10 +317,15 @@ def _first_births(chunk: pd.DataFrame, born: dict[object, pd.Timestamp]) -> pd.D
     """
     keep = []
     for subject, time in zip(chunk["subject"], chunk["time"], strict=True):
-        keep.append(subject not in born or abs(time - born[subject]) > _AGES_AGREE)
+        keep.append(subject not in born or pd.isna(time) or abs(time - born[subject]) > _AGES_AGREE)
         if not pd.isna(time):
             born.setdefault(subject, time)
     return chunk[keep]
+
+
+def _n_rows(columns: dict[str, pa.Array]) -> int:
+    """Return how many rows a batch has."""
+    return len(next(iter(columns.values())))
 
 
 class _Rows:
@@ -330,7 +342,7 @@ class _Rows:
     ) -> None:
         self._events, self._mapping, self._columns, self._zones = events, mapping, columns, zones
         self.where, self.first_row = where, first_row
-        self.n = len(next(iter(columns.values())))
+        self.n = _n_rows(columns)
 
     @property
     def events(self) -> TableEvents:
@@ -344,6 +356,10 @@ class _Rows:
 
     def text(self, name: str) -> pd.Series:
         return pd.Series(pc.fill_null(self.column(name), "").to_pandas(), dtype="str").str.strip()
+
+    def says_none(self, name: str) -> pd.Series:
+        """Mark the empty cells of a column, and those that say that there is no end."""
+        return self.text(name).map(identifier).isin(["", self.events.no_end])
 
     def key(self, name: str) -> pd.Series:
         """Return what other tables refer to, in its one spelling; a template names several columns."""
@@ -397,8 +413,7 @@ def _wanted(events: TableEvents, origins: Origins | None) -> set[str]:
 def _fits(source: Path | str) -> bool:
     if not isinstance(source, Path):
         return False
-    columns = dict(_KNOWN)
-    return any(file.stem in columns and columns[file.stem] in _Table(file).header for file in text_files(source))
+    return any(file.stem in _KNOWN and _KNOWN[file.stem] in _Table(file).header for file in text_files(source))
 
 
 FORMAT = Format(

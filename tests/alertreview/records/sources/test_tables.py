@@ -194,7 +194,7 @@ def test_ages_of_two_stays_contradict_each_other_by_more_than_the_calendar(tmp_p
             {
                 "CHARTEVENTS": "ROW_ID,SUBJECT_ID,ITEMID,CHARTTIME,STORETIME,VALUE,VALUENUM,VALUEUOM,ERROR\n"
                 "1,7,211,2150-03-01 12:00:00,2150-03-01 12:05:00,88,88,BPM,\n"
-                "2,7,220045,2150-03-01 13:00:00,2150-03-01 13:05:00,8,8,bpm,1\n"
+                "2,7,220045,2150-03-01 13:00:00,2150-03-01 13:05:00,8,8,bpm,TRUE\n"
                 "3,7,742,2150-03-01 12:00:00,2150-03-01 12:05:00,Yes,,,0\n"
             },
         ),
@@ -217,6 +217,54 @@ def test_vital_signs_of_the_bedside_charts_are_facts_and_no_tasks(tmp_path, tabl
     n_facts = len(snapshot.facts) - len(plain.facts)
     assert n_facts == (3 if tables is EICU else 1), "an empty cell is no measurement"
     assert list(snapshot.feature_dictionary["name"]) == list(plain.feature_dictionary["name"])
+
+
+@pytest.mark.parametrize("word", ["YES", "true", " y ", "1.0", "No", "false", ""])
+def test_eicu_says_in_several_words_that_an_order_was_cancelled(tmp_path, word):
+    medication = EICU["medication"].replace("1260,No,", f"1260,{word},")
+    snapshot, report = imported(write(tmp_path, EICU, medication=medication))
+    n_orders = (snapshot.events_of("002-7")["kind"] == "MEDICATION_ORDER").sum()
+    assert n_orders == (word in ("No", "false", ""))
+    assert "order that was cancelled" in {drop.reason for drop in report.read.dropped}
+
+
+@pytest.mark.parametrize("stop", ["0", "0.0", ""])
+def test_an_order_of_eicu_that_stops_at_zero_has_no_stop(tmp_path, stop):
+    medication = EICU["medication"].replace("SC,2700", f"SC,{stop}")
+    snapshot, report = imported(write(tmp_path, EICU, medication=medication))
+    assert "MEDICATION_STOP" not in set(snapshot.events_of("002-7")["kind"])
+    assert snapshot.facts.query("kind == 'MEDICATION_ORDER'")["end"].isna().all()
+    assert any("No drug order has a stop" in remark for remark in report.read.remarks)
+    assert next(each.count for each in report.checks if each.name == "turned_orders") == 0
+
+
+@pytest.mark.parametrize("change", [("2015,0,Floor", ",0,Floor"), ("MICU,09:00:00", "MICU,")])
+def test_a_stay_of_eicu_without_year_or_clock_has_no_times(tmp_path, change):
+    """Of which hour of the day its minutes are nobody can say."""
+    _, report = imported(write(tmp_path, EICU, patient=EICU["patient"].replace(*change)))
+    assert report.stays.n_stays == 1
+    assert next(each.count for each in report.checks if each.name == "timeless_events") == 5
+
+
+@pytest.mark.parametrize(("tables", "name"), [(MIMIC_IV, "hosp/labevents"), (MIMIC_III, "LABEVENTS")])
+def test_an_item_of_a_lab_is_one_with_zeros_before_it_and_none_is_no_bedside_value(tmp_path, tables, name):
+    plain, _ = imported(write(tmp_path / "plain", tables))
+    rows = tables[name].replace("50971,", "050971,", 1)
+    snapshot, report = imported(
+        write(tmp_path / "other", tables, **{name: rows + rows.splitlines()[1].replace("050971", "")})
+    )
+    assert_same_frame(snapshot.tasks, plain.tasks)
+    assert [each.reason for each in report.read.dropped if each.examples[0][0] == "LAB//"] == ["result without an item"]
+
+
+def test_an_empty_table_is_remarked_on_and_a_missing_one_of_stays_refused(tmp_path, capsys):
+    drugs = MIMIC_IV["hosp/prescriptions"].splitlines()[0] + "\n"
+    _, report = imported(write(tmp_path / "empty", MIMIC_IV, **{"hosp/prescriptions": drugs}))
+    said = [each for each in report.read.remarks if "has no row" in each]
+    assert said == ["hosp/prescriptions.csv.gz has no row: its events are missing."]
+    folder = write(tmp_path / "none", {name: text for name, text in MIMIC_IV.items() if "admissions" not in name})
+    assert main(["import", str(folder), "--home", str(tmp_path / "home")]) == 2
+    assert "'mimic-iv' knows the decisions: is a file of stays missing?" in capsys.readouterr().err
 
 
 def test_a_zip_archive_is_the_same_as_the_folder(tmp_path):
