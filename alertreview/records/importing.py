@@ -41,34 +41,12 @@ def build_cohort(
     min_positive: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Cohort, ImportReport]:
-    """Read a health record source into a cohort; nothing is written.
+    """Read a health record source, a folder, archive, file or URL, into a cohort; nothing is written.
 
-    Parameters
-    ----------
-    source : Path or str
-        Folder, archive, file or URL of records in a format of `alertreview.records.sources.formats.FORMATS`.
-    format : str
-        A key of `alertreview.records.sources.formats.FORMATS`.
-    mapping : str, Path or None
-        Name of a preset, path of a YAML file, or None for the preset that recognises most.
-    schema : str, optional
-        Schema of an OMOP database.
-    min_positive : int, optional
-        Instead of the mapping's.
-    progress : callable, optional
-        Called with what is being done and the share that is done.
-
-    Returns
-    -------
-    cohort : Cohort
-    report : ImportReport
-
-    Raises
-    ------
-    SourceError
-        When the source is not what its format says.
-    MappingError
-        When the mapping is malformed, unknown, or recognises nothing.
+    `format` is a key of `alertreview.records.sources.formats.FORMATS`; `mapping` the name of a preset, the path of a
+    YAML file, or None for the preset that recognises most; `schema` that of an OMOP database; `min_positive` stands
+    instead of the mapping's. Raise SourceError when the source is not what its format says, MappingError when the
+    mapping is malformed, unknown, or recognises nothing.
     """
     tell = progress or _quiet
     read = read_records(source, format=format, mapping=mapping, schema=schema, min_positive=min_positive, progress=tell)
@@ -79,13 +57,7 @@ def build_cohort(
 
 @dataclass(frozen=True)
 class Imported:
-    """A source, imported as a snapshot.
-
-    Parameters
-    ----------
-    folder : Path
-    report : ImportReport
-    """
+    """A source, imported as a snapshot."""
 
     folder: Path
     report: ImportReport
@@ -106,28 +78,10 @@ def import_snapshot(
 ) -> Imported:
     """Read a source into a snapshot below the home folder, all or nothing, in memory that does not grow with it.
 
-    Rows wait in files below the home meanwhile; they take about as much room as the source unpacked.
-
-    Parameters
-    ----------
-    source, format, mapping, schema, progress
-        As in `build_cohort`, which gives the same cohort.
-    home : Path
-    rows_per_part : int
-        Events looked at together.
-    labels, edit
-        As in `read_records`.
-    former : ImportReport, optional
-        Of the last import, to see what changed suddenly.
-
-    Returns
-    -------
-    Imported
-
-    Raises
-    ------
-    SourceError, MappingError
-        As in `build_cohort`, or when the home cannot be written.
+    Rows wait in files below the home meanwhile; they take about as much room as the source unpacked. The cohort is that
+    of `build_cohort`, and `rows_per_part` events are looked at together. Other parameters as in `read_records`;
+    `former` is the report of the last import, to see what changed suddenly. Raise SourceError and MappingError as
+    `build_cohort`, or when the home cannot be written.
     """
     tell = progress or _quiet
     with SnapshotWriter(home) as writer:
@@ -155,22 +109,13 @@ def import_snapshot(
 
 @dataclass(frozen=True)
 class Records:
-    """A source, read and recognised.
-
-    Parameters
-    ----------
-    stream : EventStream
-    counts : ReadCounts
-    mapping : SiteMapping
-    about : About
-    facts : callable(patients)
-        Returns the context facts of some patients in parts, once; see `core.events.facts`.
-    """
+    """A source, read and recognised."""
 
     stream: EventStream
     counts: ReadCounts
     mapping: SiteMapping
     about: About
+    # Returns the context facts of some patients in parts, once; see `core.events.facts`.
     facts: Callable[[Collection[str]], Iterator[pd.DataFrame]]
 
 
@@ -191,24 +136,10 @@ def read_records(
 ) -> Records:
     """Read a source into an event stream; parameters as in `build_cohort`.
 
-    Parameters
-    ----------
-    units : dict, optional
-        Units that items are known to have from earlier imports.
-    make_spill : callable
-        Where rows wait.
-    rows_per_part : int
-        Events looked at together.
-    labels : sequence of str
-        Label files, as `alertreview.records.sources.label_files.find_label_files`.
-    known : collection of str, optional
-        Patients of the import that these records are added to, if it has labels.
-    edit : callable, optional
-        Returns the chosen mapping with what people of the site decided.
-
-    Returns
-    -------
-    Records
+    `units` are those that items are known to have from earlier imports; rows wait where `make_spill` says; `labels` are
+    label files, as `alertreview.records.sources.label_files.find_label_files` takes them; `known` are the patients of
+    the import that these records are added to, if it has labels; `edit` returns the chosen mapping with what people of
+    the site decided.
     """
     progress("looking at the source", 0.0)
     questions = find_label_files(labels)
@@ -260,21 +191,8 @@ def _read_rows(
 def count_records(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> ReadCounts:
     """Read a whole source and count as an import does, without keeping anything.
 
-    Parameters
-    ----------
-    source : Path or str
-    mapping : SiteMapping
-        May lack what an import needs; then duplicates and doubtful dates are not counted.
-    schema : str, optional
-
-    Returns
-    -------
-    ReadCounts
-
-    Raises
-    ------
-    SourceError
-        When the source cannot be read.
+    The mapping may lack what an import needs; then duplicates and doubtful dates are not counted. Raise SourceError
+    when the source cannot be read.
     """
     with TemporaryDirectory() as folder:
         _, builder = _read_rows(
@@ -312,26 +230,10 @@ def choose_mapping(
     mapping: str | Path | SiteMapping | None,
     schema: str | None = None,
 ) -> SiteMapping:
-    """Find the site mapping to use.
+    """Return the site mapping to use; parameters as in `build_cohort`.
 
-    Parameters
-    ----------
-    source : Path or str
-    format : str
-    mapping : str, Path, SiteMapping or None
-        Name of a preset, path of a YAML file, or None for the preset that recognises most rows of the source.
-    schema : str, optional
-
-    Returns
-    -------
-    SiteMapping
-
-    Raises
-    ------
-    SourceError
-        When there is no such format.
-    MappingError
-        When there is no such preset or file, the mapping is for another format, or no preset recognises anything.
+    Raise SourceError when there is no such format, MappingError when there is no such preset or file, the mapping is
+    for another format, or no preset recognises anything.
     """
     presets = preset_paths()
     wanted = checked_format(format)

@@ -72,6 +72,10 @@ def elapsed_features(snapshot: "Snapshot") -> npt.NDArray[np.bool_]:
     return is_elapsed
 
 
+def _stored(name: str) -> "cached_property[pd.DataFrame]":
+    return cached_property(lambda snapshot: snapshot._table(name))  # noqa: SLF001
+
+
 class Snapshot:
     """A cohort on disk; attributes as in `core.cohort.cohort.Cohort`, each read once, when it is first asked for."""
 
@@ -115,40 +119,18 @@ class Snapshot:
         content: dict[str, Any] = parse_json(self._files.path("import_report.json").read_text(encoding="utf-8"))
         return content
 
-    @cached_property
-    def patients(self) -> pd.DataFrame:
-        """As `Cohort.patients`."""
-        return self._table("patients")
-
-    @cached_property
-    def stays(self) -> pd.DataFrame:
-        """As `Cohort.stays`."""
-        return self._table("stays")
-
-    @cached_property
-    def instances(self) -> pd.DataFrame:
-        """As `Cohort.instances`."""
-        return self._table("instances")
+    patients = _stored("patients")
+    stays = _stored("stays")
+    instances = _stored("instances")
+    tasks = _stored("tasks")
+    feature_dictionary = _stored("feature_dictionary")
+    trail = _stored("corrections")
+    """Corrected results with their old and new values; see `core.events.append.TRAIL_COLUMNS`."""
 
     @property
     def snapshot_hour(self) -> str:
         """Time of day of the instances: "06:00"."""
         return f"{self.instances['snapshot_at'].iloc[0]:%H:%M}"
-
-    @cached_property
-    def feature_dictionary(self) -> pd.DataFrame:
-        """As `Cohort.feature_dictionary`."""
-        return self._table("feature_dictionary")
-
-    @cached_property
-    def tasks(self) -> pd.DataFrame:
-        """As `Cohort.tasks`."""
-        return self._table("tasks")
-
-    @cached_property
-    def trail(self) -> pd.DataFrame:
-        """Corrected results with their old and new values; see `core.events.append.TRAIL_COLUMNS`."""
-        return self._table("corrections")
 
     @property
     def features(self) -> sparse.csr_matrix:

@@ -36,41 +36,11 @@ NO_ROW = "The source has no row, at most a header. Export it again, or give anot
 LEFT_OUT = -1
 """Code of "no kind" where kinds are numbered."""
 _N_EXAMPLES_KEPT = 20
-_FEMALE = (
-    "f",
-    "female",
-    "w",
-    "woman",
-    "weiblich",
-    "frau",
-    "femme",
-    "f\u00e9minin",
-    "femenino",
-    "mujer",
-    "femminile",
-    "8532",
-)
-_MALE = ("m", "male", "man", "m\u00e4nnlich", "mann", "homme", "masculin", "masculino", "hombre", "maschile", "8507")
-_SEX = {**dict.fromkeys(_FEMALE, "F"), **dict.fromkeys(_MALE, "M")}
-_OTHER_SEX = frozenset(
-    (
-        "",
-        "u",
-        "unknown",
-        "unk",
-        "o",
-        "x",
-        "d",
-        "other",
-        "divers",
-        "undifferentiated",
-        "0",
-        "8551",
-        "8521",
-        "unbekannt",
-        "null",
-    )
-)
+_FEMALE = "f female w woman weiblich frau femme f\u00e9minin femenino mujer femminile 8532"
+_MALE = "m male man m\u00e4nnlich mann homme masculin masculino hombre maschile 8507"
+_SEX = {**dict.fromkeys(_FEMALE.split(), "F"), **dict.fromkeys(_MALE.split(), "M")}
+_OTHER = "u unknown unk o x d other divers undifferentiated 0 8551 8521 unbekannt null"
+_OTHER_SEX = frozenset(["", *_OTHER.split()])
 _NO_ITEM = frozenset({"null", "(null)", "nan", "#n/a", "\\n"})
 
 

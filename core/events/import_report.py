@@ -4,11 +4,13 @@ import html
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final, Self
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter, ValidationError
 
 from core.errors import InvalidInputError
 from core.events.plausibility import Check, Finding, Severity
@@ -161,27 +163,14 @@ class ImportReport:
         return {**asdict(self), "n_recognised": self.n_recognised}
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+    def from_dict(cls, stored: Mapping[str, Any]) -> "ImportReport":
         """Return the report that `to_dict` gave.
 
         Raise InvalidInputError if it lacks what a former version did not count.
         """
         try:
-            read, stays = dict(stored["read"]), dict(stored["stays"])
-            for name, kind in _PARTS.items():
-                read[name] = tuple(kind(**_in_tuples(part)) for part in read.get(name, ()))
-            values = {one.name: stored[one.name] for one in fields(cls) if one.name in stored}
-            nested = {
-                "read": ReadCounts(**_in_tuples(read)),
-                "stays": StayCounts(**stays),
-                "outside_stays": tuple(OutsideStays(**part) for part in stored.get("outside_stays", ())),
-                "checks": tuple(
-                    Check(**_in_tuples(check) | {"severity": Severity(check["severity"])})
-                    for check in stored.get("checks", ())
-                ),
-            }
-            return cls(**_in_tuples(values) | nested)
-        except (KeyError, TypeError, ValueError):
+            return _adapter().validate_python(stored)
+        except ValidationError:
             raise InvalidInputError(
                 "The report of this import was stored by another version and cannot be read. Import the source again."
             ) from None
@@ -337,23 +326,9 @@ class ImportReport:
         return rows
 
 
-_PARTS: Final = {
-    "kinds": KindCount,
-    "facts": KindCount,
-    "dropped": Dropped,
-    "unit_conflicts": UnitConflict,
-    "findings": Finding,
-}
-"""Lists of records within `ReadCounts`."""
-
-
-def _in_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn the lists of JSON back into tuples."""
-    return {name: _tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-
-
-def _tuple(values: list[Any]) -> tuple[Any, ...]:
-    return tuple(_tuple(value) if isinstance(value, list) else value for value in values)
+@cache
+def _adapter() -> TypeAdapter[ImportReport]:
+    return TypeAdapter(ImportReport)
 
 
 def _kind_words(kind: str) -> str:

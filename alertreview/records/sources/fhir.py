@@ -295,7 +295,9 @@ class _Reader:
                 if kind not in converters:
                     continue
                 with _refusing(where):
-                    made = list(converters[kind](resource))
+                    subject, why = self._subject(resource), _why_not_done(resource)
+                    not_done = Row(subject, None, f"NOT_DONE//{kind}//{why}")
+                    made = [not_done] if why else list(converters[kind](resource, subject))
                     status, is_date = _status(resource), len(text(resource, _TIMED.get(kind, ""))) == _DAY
                 # A dose that is on hold was begun.
                 if kind == "MedicationRequest" or status not in _KNOWN or is_date:
@@ -379,11 +381,9 @@ class _Reader:
 
     # Resources as rows
 
-    def _patient(self, resource: JsonObject) -> Iterator[Row]:
-        name = f"Patient/{name_in(resource)}"
-        if name in self._merged:
+    def _patient(self, resource: JsonObject, subject: str) -> Iterator[Row]:
+        if f"Patient/{name_in(resource)}" in self._merged:
             return
-        subject = self._patients[name]
         yield Row(subject, None, f"SEX//{text(resource, 'gender') or 'unknown'}")
         born = text(resource, "birthDate")
         if born:
@@ -393,11 +393,7 @@ class _Reader:
         if text(resource, "deceasedDateTime") or is_true(resource, "deceasedBoolean"):
             yield Row(subject, self._time(resource, "deceasedDateTime"), "DEATH")
 
-    def _encounter(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource)
-        if _status(resource) in _NOT_DONE:
-            yield self._not_done(resource, subject)
-            return
+    def _encounter(self, resource: JsonObject, subject: str) -> Iterator[Row]:
         profile = next((str(each) for each in part(resource, "meta").get("profile") or ()), "").rpartition("/")[2]
         period = part(resource, "period")
         start, end = self._time(period, "start"), self._time(period, "end")
@@ -428,11 +424,7 @@ class _Reader:
             if reason is not None:
                 yield Row(subject, start, self._named(f"REASON//{of_class}//{reason}", reason))
 
-    def _observation(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource)
-        if _status(resource) in _NOT_DONE:
-            yield self._not_done(resource, subject)
-            return
+    def _observation(self, resource: JsonObject, subject: str) -> Iterator[Row]:
         category = _category(resource)
         time, end = self._effective(resource)
         known = max(filter(None, (self._time(resource, "issued"), end)), default=None)
@@ -462,20 +454,12 @@ class _Reader:
             else:
                 yield row
 
-    def _service(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource)
+    def _service(self, resource: JsonObject, subject: str) -> Iterator[Row]:
         code = concept(resource, "code") or _NAMELESS
-        if self._is_no_order(resource):
-            yield self._not_done(resource, subject)
-        else:
-            time = self._time(resource, "authoredOn") or self._time(resource, "occurrenceDateTime")
-            yield Row(subject, time, self._named(f"SERVICE//{_category(resource)}//{code}", code))
+        time = self._time(resource, "authoredOn") or self._time(resource, "occurrenceDateTime")
+        yield Row(subject, time, self._named(f"SERVICE//{_category(resource)}//{code}", code))
 
-    def _request(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource)
-        if self._is_no_order(resource):
-            yield self._not_done(resource, subject)
-            return
+    def _request(self, resource: JsonObject, subject: str) -> Iterator[Row]:
         drug = self._drug(resource)
         # Of several instructions the first tells the dose, and any one how long the order lasts.
         instructions = parts(resource, "dosageInstruction")
@@ -496,11 +480,7 @@ class _Reader:
         if end is not None:
             yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug), order=order)
 
-    def _administration(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource)
-        if _status(resource) in _NOT_DONE:
-            yield self._not_done(resource, subject)
-            return
+    def _administration(self, resource: JsonObject, subject: str) -> Iterator[Row]:
         drug, given = self._drug(resource), part(resource, "dosage")
         start, end = self._effective(resource)
         code = self._named(f"MEDICATION//GIVEN//{drug}//{_name(given, 'method')}", drug)
@@ -511,56 +491,37 @@ class _Reader:
         if end is not None and end != start:
             yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug), order=order)
 
-    def _condition(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource)
-        verified = concept(resource, "verificationStatus")
+    def _condition(self, resource: JsonObject, subject: str) -> Iterator[Row]:
         code = concept(resource, "code") or _NAMELESS
-        if verified is not None and verified.code.lower() in _NOT_DONE:
-            yield Row(subject, None, f"NOT_DONE//Condition//{verified.code}")
-        else:
-            recorded = self._time(resource, "recordedDate")
-            # A diagnosis without any date was coded for billing: it is known at the end of its encounter.
-            start = self._time(resource, "onsetDateTime") or self._time(part(resource, "onsetPeriod"), "start")
-            encounter = self._encounters.get(reference(resource, "encounter"))
-            start = start or recorded or (encounter.end if encounter else None)
-            end = self._time(resource, "abatementDateTime") or self._time(part(resource, "abatementPeriod"), "end")
-            spelled = self._named(f"CONDITION//{_category(resource)}//{code}", code)
-            yield Row(subject, start, spelled, known_at=recorded, end=end)
+        recorded = self._time(resource, "recordedDate")
+        # A diagnosis without any date was coded for billing: it is known at the end of its encounter.
+        start = self._time(resource, "onsetDateTime") or self._time(part(resource, "onsetPeriod"), "start")
+        encounter = self._encounters.get(reference(resource, "encounter"))
+        start = start or recorded or (encounter.end if encounter else None)
+        end = self._time(resource, "abatementDateTime") or self._time(part(resource, "abatementPeriod"), "end")
+        spelled = self._named(f"CONDITION//{_category(resource)}//{code}", code)
+        yield Row(subject, start, spelled, known_at=recorded, end=end)
 
-    def _procedure(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource)
+    def _procedure(self, resource: JsonObject, subject: str) -> Iterator[Row]:
+        code, period = concept(resource, "code") or _NAMELESS, part(resource, "performedPeriod")
+        start = self._time(resource, "performedDateTime") or self._time(period, "start")
+        yield Row(subject, start, self._named(f"PROCEDURE//{code}", code), end=self._time(period, "end"))
+
+    def _allergy(self, resource: JsonObject, subject: str) -> Iterator[Row]:
+        code, known = concept(resource, "code") or _NAMELESS, self._time(resource, "recordedDate")
+        start = self._time(resource, "onsetDateTime") or known
+        signs = [_name(each, "manifestation") for each in parts(resource, "reaction")]
+        spelled = self._named(f"ALLERGY//{code}", code)
+        yield Row(subject, start, spelled, text=", ".join(filter(None, signs)), known_at=known)
+
+    def _report(self, resource: JsonObject, subject: str) -> Iterator[Row]:
         code = concept(resource, "code") or _NAMELESS
-        if _status(resource) in _NOT_DONE:
-            yield self._not_done(resource, subject)
-        else:
-            period = part(resource, "performedPeriod")
-            start = self._time(resource, "performedDateTime") or self._time(period, "start")
-            yield Row(subject, start, self._named(f"PROCEDURE//{code}", code), end=self._time(period, "end"))
+        time, end = self._effective(resource)
+        known = max(filter(None, (self._time(resource, "issued"), end)), default=None)
+        spelled = self._named(f"REPORT//{_category(resource)}//{code}", code)
+        yield Row(subject, time, spelled, text=text(resource, "conclusion"), known_at=known)
 
-    def _allergy(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource, "patient")
-        verified, code = concept(resource, "verificationStatus"), concept(resource, "code") or _NAMELESS
-        if verified is not None and verified.code.lower() in _NOT_DONE:
-            yield Row(subject, None, f"NOT_DONE//AllergyIntolerance//{verified.code}")
-        else:
-            start = self._time(resource, "onsetDateTime") or self._time(resource, "recordedDate")
-            known = self._time(resource, "recordedDate")
-            signs = [_name(each, "manifestation") for each in parts(resource, "reaction")]
-            spelled = self._named(f"ALLERGY//{code}", code)
-            yield Row(subject, start, spelled, text=", ".join(filter(None, signs)), known_at=known)
-
-    def _report(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._subject(resource)
-        code = concept(resource, "code") or _NAMELESS
-        if _status(resource) in _NOT_DONE:
-            yield self._not_done(resource, subject)
-        else:
-            time, end = self._effective(resource)
-            known = max(filter(None, (self._time(resource, "issued"), end)), default=None)
-            spelled = self._named(f"REPORT//{_category(resource)}//{code}", code)
-            yield Row(subject, time, spelled, text=text(resource, "conclusion"), known_at=known)
-
-    def _converters(self) -> dict[str, Callable[[JsonObject], Iterator[Row]]]:
+    def _converters(self) -> dict[str, Callable[[JsonObject, str], Iterator[Row]]]:
         return {
             "Patient": self._patient,
             "Encounter": self._encounter,
@@ -576,8 +537,10 @@ class _Reader:
 
     # Parts of resources
 
-    def _subject(self, resource: JsonObject, key: str = "subject") -> str:
-        target = reference(resource, key)
+    def _subject(self, resource: JsonObject) -> str:
+        kind = resource["resourceType"]
+        key = "patient" if kind == "AllergyIntolerance" else "subject"
+        target = f"Patient/{name_in(resource)}" if kind == "Patient" else reference(resource, key)
         if not target:
             raise WrongElementError(f"{key} is missing; every resource belongs to a patient")
         found = self._patients.get(target) or self._patients.get(target.removeprefix("Patient"))
@@ -601,18 +564,6 @@ class _Reader:
         if target in self._medications:
             return self._medications[target]
         raise WrongElementError("medicationReference refers to a Medication that neither a file nor contained holds")
-
-    def _is_no_order(self, resource: JsonObject) -> bool:
-        return (
-            _status(resource) in _NOT_DONE
-            or text(resource, "intent").lower() in _NO_ORDER
-            or is_true(resource, "doNotPerform")
-        )
-
-    def _not_done(self, resource: JsonObject, subject: str) -> Row:
-        status, intent = _status(resource), text(resource, "intent").lower()
-        why = "doNotPerform" if is_true(resource, "doNotPerform") else intent if intent in _NO_ORDER else ""
-        return Row(subject, None, f"NOT_DONE//{resource['resourceType']}//{status if status in _NOT_DONE else why}")
 
     def _effective(self, resource: JsonObject) -> tuple[datetime | None, datetime | None]:
         period = part(resource, "effectivePeriod")
@@ -760,6 +711,16 @@ def _refusing(place: Place) -> Iterator[None]:
 def _order(resource: JsonObject, start: datetime | None, *said: object) -> str:
     """Return the identity of a drug order, which its beginning and its end share: its id and time, or what it says."""
     return "/".join(map(str, (resource["resourceType"], *((name, start) if (name := name_in(resource)) else said))))
+
+
+def _why_not_done(resource: JsonObject) -> str:
+    """Return what says that an act was not decided or not done: status, verification, intent; "" if nothing does."""
+    verified = concept(resource, "verificationStatus")
+    said = {_status(resource), verified.code.lower() if verified else ""} & _NOT_DONE
+    if not said and is_true(resource, "doNotPerform"):
+        return "doNotPerform"
+    intent = text(resource, "intent").lower()
+    return next(iter(said), intent if intent in _NO_ORDER else "")
 
 
 def _status(resource: JsonObject) -> str:
