@@ -19,7 +19,7 @@ from scipy import sparse
 from alertreview.files import array_of, sync
 from alertreview.records.snapshots import FORMAT_VERSION
 from alertreview.records.sources.meds import is_text
-from core.cohort.cohort import Built, Cohort
+from core.cohort.cohort import Built
 from core.errors import SourceError
 from core.events.append import TRAIL_COLUMNS
 from core.events.facts import FactsDigest, empty_facts
@@ -214,7 +214,7 @@ class SnapshotWriter:
 
     def finish(
         self,
-        built: Built | Cohort,
+        built: Built,
         report: ImportReport,
         *,
         trail: pd.DataFrame | None = None,
@@ -245,7 +245,7 @@ class SnapshotWriter:
         sync(target.parent)
         return target
 
-    def _write_tables(self, built: Built | Cohort, trail: pd.DataFrame | None) -> None:
+    def _write_tables(self, built: Built, trail: pd.DataFrame | None) -> None:
         tables = {name: getattr(built, name) for name in _TABLES}
         tables["corrections"] = pd.DataFrame(columns=list(TRAIL_COLUMNS)) if trail is None else trail
         nothing = pd.DataFrame({"patient_id": pd.Series([], dtype="str"), "first": [], "n": []})
@@ -254,7 +254,7 @@ class SnapshotWriter:
             pq.write_table(pa.Table.from_pandas(table, preserve_index=False), self._folder / f"{name}.parquet")
         sparse.save_npz(self._folder / "decisions.npz", built.decisions, compressed=False)
 
-    def _manifest(self, built: Built | Cohort, report: ImportReport) -> dict[str, Any]:
+    def _manifest(self, built: Built, report: ImportReport) -> dict[str, Any]:
         return {
             "format_version": FORMAT_VERSION,
             "rows_per_group": self._rows_per_group,

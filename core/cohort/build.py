@@ -39,8 +39,6 @@ from core.kinds import ACT_WORDS, ITEM_WORDS, EventKind, Kind, in_words, said_of
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share that is done, in [0, 1]."""
-_MANY_AT_MIDNIGHT = 0.9
-_MANY_OUTSIDE = 0.5
 _CROWD_TIMES = 10
 _WEEK, _ENOUGH_A_DAY, _LEAP = 7, 10, 3
 
@@ -373,24 +371,9 @@ def _alike(tasks: pd.DataFrame) -> Finding:
 
 
 def _warnings(report: ImportReport) -> tuple[str, ...]:
-    out = []
-    if report.share_midnight > _MANY_AT_MIDNIGHT:
-        out.append(
-            f"{report.share_midnight:.0%} of all times are midnight: the source has dates without times of day, and "
-            "what was known at the snapshot hour cannot be told from what came later. Do not trust the scores."
-        )
-    for part in report.outside_stays:
-        if part.n_events and part.n_outside / part.n_events > _MANY_OUTSIDE:
-            share = part.n_outside / part.n_events
-            out.append(
-                f"{share:.0%} of the events of kind {part.kind} lie outside any stay; check what counts as a stay."
-            )
-    if not any(report.n_tasks.values()):
-        out.append(
-            f"No {ITEM_WORDS} has {min(report.min_positive.values(), default=1)} positive instances among "
-            f"{report.n_instances:,}: there is nothing to score. Lower min_positive, or check the rules."
-        )
-    n_unknown = sum(drop.n_rows for drop in report.read.dropped if "no rule" in drop.reason)
-    if n_unknown > report.read.n_rows / 2:
-        out.append(f"{n_unknown:,} of {report.read.n_rows:,} rows have a code that the mapping does not know.")
-    return tuple(out)
+    """Say that there is nothing to score; every other doubt is a check."""
+    if any(report.n_tasks.values()):
+        return ()
+    least = min(report.min_positive.values(), default=1)
+    said = f"No {ITEM_WORDS} has {least} positive instances among {report.n_instances:,}: there is nothing to score."
+    return (f"{said} Lower min_positive, or check the rules.",)

@@ -11,12 +11,8 @@ from scipy import sparse
 
 
 @dataclass(frozen=True)
-class Cohort:
-    """Patient-state instances with everything known at their snapshot hour, and what was decided in the 24 h after.
-
-    Row ``i`` of `instances`, `features` and `decisions` is the same instance; column ``j`` of `features` is row ``j``
-    of `feature_dictionary`; column ``t`` of `decisions` is row ``t`` of `tasks`.
-    """
+class Built:
+    """A cohort without its events and features."""
 
     # ``patient_id`` (str, unique), ``sex`` ("F", "M" or missing), ``birth_time`` (datetime64, may be missing),
     # ``death_time`` (datetime64, may be missing), ``source_split`` (str or missing: "train", "tuning", "held_out").
@@ -28,9 +24,6 @@ class Cohort:
     # (int, 1 = first), ``unit`` (str, "" when unknown), ``age_years`` (float, may be missing), ``sex`` (str),
     # ``window_hours`` (float, hours of the decision window inside the stay and the data, at most 24).
     instances: pd.DataFrame
-    # Shape (n_instances, n_features): raw values. An entry that is not stored means "not measured" for a value and 0
-    # for a flag or count.
-    features: sparse.csr_matrix
     # ``name`` (str, for people: "Potassium, last value"), ``source`` (str: the item), ``feature_kind`` (str:
     # "last_value", "hours_since_last", ...), ``meaning`` (str), ``unit`` (str), ``is_flag`` (bool: absent means 0),
     # ``share_present`` (float in [0, 1]), ``task_keys`` is not here: features never look at decisions.
@@ -41,14 +34,27 @@ class Cohort:
     tasks: pd.DataFrame
     # Shape (n_instances, n_tasks): True where the task was ordered, started or given in [snapshot, snapshot + 24 h).
     decisions: sparse.csc_matrix
+    site_timezone: str  # IANA name in which the times without zone are to be read
+    calendar_is_shifted: bool  # True for de-identified records whose dates mean nothing between patients
+    simulated: bool  # True when no real patient stands behind the data
+    content_hash: str  # hex digest of the whole cohort and the mapping: the same import gives the same hash
+
+
+@dataclass(frozen=True)
+class Cohort(Built):
+    """Patient-state instances with everything known at their snapshot hour, and what was decided in the 24 h after.
+
+    Row ``i`` of `instances`, `features` and `decisions` is the same instance; column ``j`` of `features` is row ``j``
+    of `feature_dictionary`; column ``t`` of `decisions` is row ``t`` of `tasks`.
+    """
+
+    # Shape (n_instances, n_features): raw values. An entry that is not stored means "not measured" for a value and 0
+    # for a flag or count.
+    features: sparse.csr_matrix
     # The recognised event stream, sorted by patient and time: ``patient_id`` (str), ``time`` (datetime64, when it
     # happened: specimen or order time), ``known_at`` (datetime64, when it could be known), ``kind`` (category; see
     # `core.kinds.EventKind`), ``item`` (str, group key), ``name`` (str), ``value`` (float), ``text``, ``unit``.
     events: pd.DataFrame
-    site_timezone: str  # IANA name in which the times without zone are to be read
-    calendar_is_shifted: bool  # True for de-identified records whose dates mean nothing between patients
-    simulated: bool  # True when no real patient stands behind the data
-    content_hash: str  # hex digest of everything above and the mapping: the same import gives the same hash
 
 
 IntArray = npt.NDArray[np.int64]
@@ -110,19 +116,3 @@ class MemorySink:
         yield self.matrix.indptr.astype(np.int64)
         yield self.matrix.indices.astype(np.int64)
         yield self.matrix.data
-
-
-@dataclass(frozen=True)
-class Built:
-    """A cohort without its events and features; attributes as in `core.cohort.cohort.Cohort`."""
-
-    patients: pd.DataFrame
-    stays: pd.DataFrame
-    instances: pd.DataFrame
-    feature_dictionary: pd.DataFrame
-    tasks: pd.DataFrame
-    decisions: sparse.csc_matrix
-    site_timezone: str
-    calendar_is_shifted: bool
-    simulated: bool
-    content_hash: str

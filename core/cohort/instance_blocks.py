@@ -22,28 +22,17 @@ NO_END = np.iinfo(np.int64).max // 4
 
 @dataclass(frozen=True)
 class Block:
-    """Events and instances of some patients, both sorted by patient.
+    """Events and instances of some patients, both sorted by patient: of shape (n_events,) and (n_instances,)."""
 
-    Parameters
-    ----------
-    patient, item, time, known_at : array of int, shape (n_events,)
-        Numbers of patient and item; seconds.
-    kind : array of int8, shape (n_events,)
-        Position in `EventKind`.
-    value : array of shape (n_events,)
-    until : array of int, shape (n_events,)
-        Seconds: when an order ends; `NO_END` for other events, and while nothing is known of an end.
-    instance_patient, snapshot, from_time : array of int, shape (n_instances,)
-        Patient number; seconds of the snapshot and of what belongs to the stay.
-    """
-
+    # Numbers of patient and item, places in `EventKind`, and seconds.
     patient: IntArray
     item: IntArray
     kind: npt.NDArray[np.int8]
     time: IntArray
     known_at: IntArray
     value: FloatArray
-    until: IntArray
+    until: IntArray  # when an order ends; `NO_END` for other events, and while nothing is known of an end
+    # Patient number; seconds of the snapshot and of what belongs to the stay.
     instance_patient: IntArray
     snapshot: IntArray
     from_time: IntArray
@@ -54,16 +43,10 @@ class Block:
 
     def where(self, keep: npt.NDArray[np.bool_] | IntArray) -> "Block":
         """Keep some events."""
-        return replace(
-            self,
-            patient=self.patient[keep],
-            item=self.item[keep],
-            kind=self.kind[keep],
-            time=self.time[keep],
-            known_at=self.known_at[keep],
-            value=self.value[keep],
-            until=self.until[keep],
-        )
+        return replace(self, **{name: getattr(self, name)[keep] for name in _OF_EVENTS})
+
+
+_OF_EVENTS = ("patient", "item", "kind", "time", "known_at", "value", "until")
 
 
 def whole_block(events: pd.DataFrame, stays: pd.DataFrame, instances: pd.DataFrame) -> Block:

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -318,16 +319,13 @@ class StreamBuilder:
         )
         stream = settling.run(self._arrived, self._n_chunks, self._make_spill("events"), self._rows_per_part)
         cleaner, names = settling.cleaner, self._book.names()
-        return stream, ReadCounts(
-            n_rows=self._n_rows,
-            n_codes=len(self._book.found),
-            kinds=self._book.kind_counts(),
-            facts=self._book.fact_counts(),
+        return stream, replace(
+            self.counts(),
+            problem="",
             dropped=self._dropped(settling),
             n_duplicate_rows=self._n_rows - self._hashes.n_different(),
             n_duplicates_dropped=settling.n_duplicates,
             n_items_with_several_unit_codes=self._book.n_items_with_several_unit_codes(),
-            idle_rules=self._book.idle_rules(),
             unit_conflicts=cleaner.unit_conflicts(names),
             n_converted=cleaner.n_converted,
             n_sentinels=cleaner.n_sentinels,

@@ -1,7 +1,7 @@
 """What every health record source offers: chunks of rows with codes, and what is known beside them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -67,6 +67,14 @@ def site_time(times: pd.Series, mapping: SiteMapping) -> pd.Series:
     if zone is not None:
         times = times.dt.tz_convert(mapping.timezone).dt.tz_localize(None)
     return times.astype("datetime64[us]")
+
+
+def counted_codes(chunks: Iterable[pd.DataFrame]) -> Counter[str]:
+    """Count the codes of some chunks."""
+    counts: Counter[str] = Counter()
+    for chunk in chunks:
+        counts.update(pd.Series(chunk["code"]).astype("str").value_counts().to_dict())
+    return counts
 
 
 def unread(names: list[str], remarks: list[str]) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Format, Source, unread
+from alertreview.records.sources.base import Format, Source, counted_codes, unread
 from alertreview.records.sources.text_tables import (
     Layout,
     TextFile,
@@ -24,6 +25,7 @@ from core.errors import SourceError
 from core.events.mapping import CsvColumns, SiteMapping
 from core.events.spelling import number_in_text
 
+_N_BATCHES_TO_LOOK_AT = 5
 _ADVICE = (
     "Name the columns in the site mapping under csv, or rename them in the file. If each kind of event has a table of "
     "its own, describe the tables in a mapping of the format tables (see data/README.md)."
@@ -129,13 +131,8 @@ def code_counts(source: Path, csv_columns: CsvColumns) -> Counter[str]:
     for file in _files(source):
         layout = look_at(file)
         code = _columns(file, layout, csv_columns)["code"]
-        for n_batches, (_, batch) in enumerate(batches(file, layout, [code])):
-            column = cells.texts(batch.column(code))
-            known = column.codes[column.codes >= 0]
-            for number, n in zip(*np.unique(known, return_counts=True), strict=True):
-                counts[str(column.categories[number])] += int(n)
-            if n_batches >= 4:
-                break
+        found = islice(batches(file, layout, [code]), _N_BATCHES_TO_LOOK_AT)
+        counts += counted_codes(pd.DataFrame({"code": cells.texts(batch.column(code))}).dropna() for _, batch in found)
     return counts
 
 

@@ -36,7 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Format, Source, row_identity
+from alertreview.records.sources.base import Format, Source, counted_codes, row_identity
 from alertreview.records.sources.omop_duckdb import DuckTables, is_duckdb
 from alertreview.records.sources.omop_tables import (
     CsvTables,
@@ -137,10 +137,8 @@ def _checked_tables(source: Path | str, schema: str | None) -> Tables:
 
 def code_counts(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> Counter[str]:
     """Count codes in the first rows of every table, to find out which mapping fits."""
-    counts: Counter[str] = Counter()
-    for chunk in _Reader(_checked_tables(source, schema), mapping, None).chunks(_N_BATCHES_TO_LOOK_AT):
-        counts.update(pd.Series(chunk["code"]).astype("str").value_counts().to_dict())
-    return counts
+    reader = _Reader(_checked_tables(source, schema), mapping, None)
+    return counted_codes(reader.chunks(_N_BATCHES_TO_LOOK_AT))
 
 
 _TELLING = {

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Format, Source, unread
+from alertreview.records.sources.base import Format, Source, counted_codes, unread
 from alertreview.records.sources.text_tables import (
     Layout,
     TextFile,
@@ -61,11 +61,7 @@ def read(source: Path, mapping: SiteMapping) -> Source:
 def code_counts(source: Path, mapping: SiteMapping) -> Counter[str]:
     """Count codes in the first rows of every table; none where a table lacks a column that the mapping names."""
     reader = _Reader(source, mapping)
-    counts: Counter[str] = Counter()
-    if not any(reader.missing_columns()):
-        for chunk in reader.chunks(_N_BATCHES_TO_LOOK_AT):
-            counts.update(pd.Series(chunk["code"]).astype("str").value_counts().to_dict())
-    return counts
+    return Counter() if any(reader.missing_columns()) else counted_codes(reader.chunks(_N_BATCHES_TO_LOOK_AT))
 
 
 class _Table:

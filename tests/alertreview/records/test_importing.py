@@ -124,7 +124,7 @@ def test_records_with_dates_only_are_imported_with_a_warning(real_data):
     cohort, report = build_cohort(real_data / "omop_synthea27nj" / "Synthea27Nj_5.4.zip", format="omop")
     assert len(cohort.patients) == 28
     assert report.share_midnight == 1
-    assert any("midnight" in warning for warning in report.warnings)
+    assert next(each.severity for each in report.checks if each.name == "midnight_times") == "red"
 
 
 def test_the_preset_that_recognises_most_is_chosen(tmp_path):

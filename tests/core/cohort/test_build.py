@@ -68,10 +68,10 @@ def test_no_task_is_a_warning_not_an_error():
 
 
 def test_times_that_are_all_midnight_are_warned_about():
-    rows = [(1, "2026-01-01", "IN"), (1, "2026-01-02", "LAB//K"), (1, "2026-01-04", "OUT")]
-    _, report = built(rows)
+    labs = [(1, f"2026-01-0{day}", "LAB//K") for day in range(2, 8)]
+    _, report = built([(1, "2026-01-01", "IN"), *labs, (1, "2026-01-09", "OUT")])
     assert report.share_midnight == 1
-    assert any("midnight" in warning for warning in report.warnings)
+    assert next(each.severity for each in report.checks if each.name == "midnight_times") == "red"
 
 
 def test_events_outside_stays_before_birth_and_after_death_are_counted():
