@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,32 +27,24 @@ class WithoutNodes:
     soft_labels: FloatArray  # shape (n_nodes,): on the block itself l_P = (I - c M_PP V_P)^-1 (h_P - c M_PP V_P y_P)
 
 
-def leave_nodes_out(
-    inverse: FloatArray,
-    soft_labels: FloatArray,
-    labels: FloatArray,
-    multiplicities: FloatArray,
-    label_weight: float,
-    block: IntArray,
-) -> WithoutNodes:
-    """Leave out the labels of the nodes in `block`, P, in closed form.
+class Solved(NamedTuple):
+    """A graph whose system was solved; all but the inverse, (n_nodes, n_nodes), and c have shape (n_nodes,)."""
 
-    The inverse is M = (L^V + (c + g) V)^-1 of shape (n_nodes, n_nodes), the soft labels h = c M V y, the labels y, the
-    multiplicities the diagonal of V, and the label weight c.
-    """
-    squares, pulls = _solve_blocks(inverse, soft_labels, labels, multiplicities, label_weight, block[None, :])
-    columns = inverse[:, block]
-    return WithoutNodes(columns, squares[0] @ columns.T, np.asarray(soft_labels + columns @ pulls[0]))
+    inverse: FloatArray  # M = (L^V + (c + g) V)^-1
+    soft_labels: FloatArray  # h = c M V y
+    labels: FloatArray  # y
+    multiplicities: FloatArray  # the diagonal of V
+    label_weight: float  # c
 
 
-def leave_blocks_out(
-    inverse: FloatArray,
-    soft_labels: FloatArray,
-    labels: FloatArray,
-    multiplicities: FloatArray,
-    label_weight: float,
-    block_of_node: IntArray,
-) -> LeftOut:
+def leave_nodes_out(graph: Solved, block: IntArray) -> WithoutNodes:
+    """Leave out the labels of the nodes in `block`, P, in closed form."""
+    squares, pulls = _solve_blocks(graph, block[None, :])
+    columns = graph.inverse[:, block]
+    return WithoutNodes(columns, squares[0] @ columns.T, np.asarray(graph.soft_labels + columns @ pulls[0]))
+
+
+def leave_blocks_out(graph: Solved, block_of_node: IntArray) -> LeftOut:
     """Leave out the nodes of each block, block by block, in closed form, in float32; otherwise as `leave_nodes_out`.
 
     `block_of_node` has 0..n_blocks - 1, each with one node or more.
@@ -65,33 +58,27 @@ def leave_blocks_out(
     for size in np.unique(sizes):
         alike = np.flatnonzero(sizes == size)
         inside = starts[alike][:, None] + np.arange(size)
-        solved, pull = _solve_blocks(inverse, soft_labels, labels, multiplicities, label_weight, nodes[inside])
+        solved, pull = _solve_blocks(graph, nodes[inside])
         squares[square_starts[alike][:, None] + np.arange(size**2)] = solved.reshape(len(alike), -1)
         pulls[inside] = pull
     return LeftOut(starts, nodes, square_starts[:-1], squares, pulls)
 
 
-def _solve_blocks(
-    inverse: FloatArray,
-    soft_labels: FloatArray,
-    labels: FloatArray,
-    multiplicities: FloatArray,
-    label_weight: float,
-    blocks: IntArray,
-) -> tuple[FloatArray, FloatArray]:
+def _solve_blocks(graph: Solved, blocks: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return K and t of blocks of one size: without P, M_P K M_P' is added to the inverse and M_P t to the labels.
 
     K = (R^-1 - M_PP)^-1 with R the label weights taken away, by Woodbury's formula.
     """
-    removed = (1 - RESIDUAL_LABEL_WEIGHT) * label_weight * multiplicities[blocks]
-    here = inverse[blocks[:, :, None], blocks[:, None, :]]
+    labels = graph.labels[blocks]
+    removed = (1 - RESIDUAL_LABEL_WEIGHT) * graph.label_weight * graph.multiplicities[blocks]
+    here = graph.inverse[blocks[:, :, None], blocks[:, None, :]]
     system = -here
     places = np.arange(blocks.shape[1])
     system[:, places, places] += 1 / removed
     squares = np.linalg.inv(system)
     # M V y c without the block, read on the block itself.
-    known = soft_labels[blocks] - (here @ (removed * labels[blocks])[:, :, None])[:, :, 0]
-    pulls = (squares @ known[:, :, None])[:, :, 0] - removed * labels[blocks]
+    known = graph.soft_labels[blocks] - (here @ (removed * labels)[:, :, None])[:, :, 0]
+    pulls = (squares @ known[:, :, None])[:, :, 0] - removed * labels
     return np.asarray(squares), np.asarray(pulls)
 
 
@@ -261,7 +248,8 @@ class NodeGraph:
             return self._tie_in_by_gradients(chosen, u)
         inverse, h = self.inverse, self.soft_labels
         if leave_out is not None and len(leave_out):
-            left = leave_nodes_out(inverse, h, self.labels, self.multiplicities, self.label_weight, leave_out)
+            solved = Solved(inverse, h, self.labels, self.multiplicities, self.label_weight)
+            left = leave_nodes_out(solved, leave_out)
             inverse, h = inverse + left.columns @ left.solved, left.soft_labels
         d = np.sqrt(u)
         conductance, inflow = np.zeros(len(chosen)), np.zeros(len(chosen))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from core.graph.backbone import SampledNodes
 from core.graph.extension import extend_sparse_rows, graph_nodes
 from core.graph.feature_rows import FeatureRows, Features, as_rows
-from core.graph.node_graph import leave_blocks_out
+from core.graph.node_graph import Solved, leave_blocks_out
 from core.graph.similarity import dense_similarity
 from core.numerics.distances import symmetric_squared_distances
 from core.scoring.parameters import ScoringParameters
@@ -90,9 +90,8 @@ def extend(graph: TaskGraph, features: Features, groups: IntArray, n_neighbors: 
     """Return the exact one-node extension of every instance, without the labels of its own patient, if not `NOBODY`."""
     soft_labels = graph.soft_labels()
     patients, block_of_node = np.unique(graph.groups, return_inverse=True)
-    left = leave_blocks_out(
-        graph.inverse, soft_labels, graph.labels, graph.multiplicities, graph.label_weight, block_of_node
-    )
+    solved = Solved(graph.inverse, soft_labels, graph.labels, graph.multiplicities, graph.label_weight)
+    left = leave_blocks_out(solved, block_of_node)
     place = np.searchsorted(patients, groups).clip(max=len(patients) - 1)
     blocks = np.where((groups != NOBODY) & (patients[place] == groups), place, -1)
     conductance, inflow = extend_sparse_rows(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.graph.node_graph import leave_nodes_out
+from core.graph.node_graph import Solved, leave_nodes_out
 
 
 @pytest.mark.parametrize("block", [[3], [0, 5, 9]])
@@ -20,7 +20,7 @@ def test_leaving_nodes_out_equals_solving_again_without_their_labels(block, g):
     trust = np.full(12, c)
     trust[block] = 0.0
     inverse_again = np.linalg.inv(laplacian + np.diag((trust + g) * v))
-    left = leave_nodes_out(inverse, h, y, v, c, np.array(block))
+    left = leave_nodes_out(Solved(inverse, h, y, v, c), np.array(block))
     np.testing.assert_allclose(inverse + left.columns @ left.solved, inverse_again, atol=1e-7)
     np.testing.assert_allclose(left.soft_labels, inverse_again @ (trust * v * y), atol=1e-7)
     # On the block itself the closed form of the method's description.
@@ -30,6 +30,7 @@ def test_leaving_nodes_out_equals_solving_again_without_their_labels(block, g):
 
 
 def test_a_node_that_hangs_on_nothing_stays_solvable():
-    left = leave_nodes_out(np.eye(2), np.array([1.0, -1.0]), np.array([1.0, -1.0]), np.ones(2), 1.0, np.array([0]))
+    labels = np.array([1.0, -1.0])
+    left = leave_nodes_out(Solved(np.eye(2), labels, labels, np.ones(2), 1.0), np.array([0]))
     assert np.isfinite(left.soft_labels).all()
     assert left.soft_labels[1] == -1.0
