@@ -328,143 +328,149 @@ def _add_steps(
     history = _history_of(roles_arrays, raw())
     if history is None:
         return {}
-    learned = _add_history(history, positive, log_odds, part, pairs, n_jobs)
+    steps = _Steps(positive, log_odds, groups, part, n_jobs)
+    learned = steps.add_history(history, pairs)
     there, named_roles = _signs_of(history), history.roles.named
     del history
     gc.collect()
     beside = others()
     named = named_flags(there, named_roles, positive.shape[1])
-    named_effects = _add_named(named, positive, log_odds, beside, groups, part, n_jobs)
-    signs, effects = _add_signs(there, positive, log_odds, beside, groups, part, parameters.sign_ridge, n_jobs)
+    named_effects = steps.add_named(named, beside)
+    signs, effects = steps.add_signs(there, beside, parameters.sign_ridge)
     return {**learned, "named_effects": named_effects, "signs": signs, "effects": effects}
 
 
-def _add_history(
-    history: OwnHistory,
-    positive: NDArray[np.bool_],
-    log_odds: LogOdds,
-    part: IntArray,
-    pairs: tuple[IntArray, IntArray],
-    n_jobs: int | None,
-) -> dict[str, NDArray[Any]]:
-    """Add own history to the log odds in place and calibrate them; return the trees and the line of the whole past."""
-    rates = _logit(2 * positive.mean(axis=0) - 1)
-    X, targets, weights = _pair_features(history, pairs, rates, positive, log_odds, n_jobs)
-    outside = [part[pairs[0]] != number for number in range(N_PARTS)] + [np.ones(len(X), dtype=bool)]
-    in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
+@dataclass(frozen=True)
+class _Steps:
+    """Steps 3 and 4: what they learn of the past outside an instance's part of the patients is added in place."""
 
-    def fit(rows: NDArray[np.bool_]) -> BoostedTrees:
-        return fit_history(X[rows], targets[rows], weights[rows])
+    positive: NDArray[np.bool_]  # shape (n_past, n_tasks)
+    log_odds: LogOdds  # shape (n, n_tasks)
+    groups: IntArray  # shape (n,): patients
+    part: IntArray  # shape (n,): see `patient_parts`
+    n_jobs: int | None
 
-    trees = list(in_threads(joblib.delayed(fit)(rows) for rows in outside))
+    def add_history(self, history: OwnHistory, pairs: tuple[IntArray, IntArray]) -> dict[str, NDArray[Any]]:
+        """Add own history to the log odds in place and calibrate them; return trees and line of the whole past."""
+        positive, log_odds, part, n_jobs = self.positive, self.log_odds, self.part, self.n_jobs
+        rates = _logit(2 * positive.mean(axis=0) - 1)
+        X, targets, weights = self._pair_features(history, pairs, rates)
+        outside = [part[pairs[0]] != number for number in range(N_PARTS)] + [np.ones(len(X), dtype=bool)]
+        in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
 
-    def of_history(task: int, old: LogOdds) -> FloatArray:
-        features = history.of_task(task, rates[task], old, slice(None))
-        return _by_part(part, lambda number, rows: trees[number].predict(features[rows]))
+        def fit(rows: NDArray[np.bool_]) -> BoostedTrees:
+            return fit_history(X[rows], targets[rows], weights[rows])
 
-    _add_to_tasks(log_odds, of_history, n_jobs)
-    return {**trees[-1].arrays("history"), "history_line": _calibrate_history(log_odds, positive, pairs)}
+        trees = list(in_threads(joblib.delayed(fit)(rows) for rows in outside))
 
+        def of_history(task: int, old: LogOdds) -> FloatArray:
+            features = history.of_task(task, rates[task], old, slice(None))
+            return _by_part(part, lambda number, rows: trees[number].predict(features[rows]))
 
-def _calibrate_history(log_odds: LogOdds, positive: NDArray[np.bool_], pairs: tuple[IntArray, IntArray]) -> FloatArray:
-    """Calibrate log odds in place, which trees leave too far from 0; return the intercept and slope of all tasks.
+        _add_to_tasks(log_odds, of_history, n_jobs)
+        return {**trees[-1].arrays("history"), "history_line": self._calibrate(pairs)}
 
-    Lines of single tasks would draw rare ones towards their base rates again.
-    """
-    line = fit_line(log_odds[pairs].astype(np.float64), positive[pairs].astype(np.float64))
-    log_odds *= np.float32(line.slope)
-    log_odds += np.float32(line.intercept)
-    return np.array([line.intercept, line.slope])
+    def _pair_features(
+        self, history: OwnHistory, pairs: tuple[IntArray, IntArray], rates: FloatArray
+    ) -> tuple[NDArray[np.float32], FloatArray, FloatArray]:
+        positive, log_odds = self.positive, self.log_odds
+        rows, tasks = pairs
+        bounds = np.searchsorted(tasks, np.arange(positive.shape[1] + 1))
 
+        def of_task(task: int) -> NDArray[np.float32]:
+            chosen = rows[bounds[task] : bounds[task + 1]]
+            return history.of_task(task, rates[task], log_odds[chosen, task], chosen)
 
-def _add_named(
-    named: sparse.csc_array,
-    positive: NDArray[np.bool_],
-    log_odds: LogOdds,
-    others: OtherMembers,
-    groups: IntArray,
-    part: IntArray,
-    n_jobs: int | None,
-) -> NDArray[np.float32]:
-    """Add what a drug of the lab's name tells to the log odds in place; return each task's, from the whole past."""
-    n_past, n_tasks = positive.shape
-    by_patient = patient_weights(groups[:n_past])
-    found = np.zeros(n_tasks, dtype=np.float32)
+        in_threads = joblib.Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        X = np.concatenate(list(in_threads(joblib.delayed(of_task)(task) for task in range(positive.shape[1]))))
+        targets, weights = residual_targets(positive[rows, tasks], log_odds[rows, tasks])
+        return X, targets, weights
 
-    def of_names(task: int, old: LogOdds) -> FloatArray:
-        there = _dense(named, task)
-        if not there.any():
-            return there
-        past = np.flatnonzero(there[:n_past])
-        effects = np.empty(N_PARTS + 1)
-        for number in range(N_PARTS + 1):
-            rows = past[part[past] != number]
-            effects[number] = fit_named(positive[rows, task], old[rows], by_patient[rows], others[rows, task])
-        found[task] = effects[N_PARTS]
-        return there * effects[part]
+    def _calibrate(self, pairs: tuple[IntArray, IntArray]) -> FloatArray:
+        """Calibrate log odds in place, which trees leave too far from 0; return the intercept and slope of all tasks.
 
-    _add_to_tasks(log_odds, of_names, n_jobs)
-    return found
+        Lines of single tasks would draw rare ones towards their base rates again.
+        """
+        positive, log_odds = self.positive, self.log_odds
+        line = fit_line(log_odds[pairs].astype(np.float64), positive[pairs].astype(np.float64))
+        log_odds *= np.float32(line.slope)
+        log_odds += np.float32(line.intercept)
+        return np.array([line.intercept, line.slope])
+
+    def add_named(self, named: sparse.csc_array, others: OtherMembers) -> NDArray[np.float32]:
+        """Add what a drug of the lab's name tells to the log odds in place; return each task's, from the whole past."""
+        positive, groups, part = self.positive, self.groups, self.part
+        n_past, n_tasks = positive.shape
+        by_patient = patient_weights(groups[:n_past])
+        found = np.zeros(n_tasks, dtype=np.float32)
+
+        def of_names(task: int, old: LogOdds) -> FloatArray:
+            there = _dense(named, task)
+            if not there.any():
+                return there
+            past = np.flatnonzero(there[:n_past])
+            effects = np.empty(N_PARTS + 1)
+            for number in range(N_PARTS + 1):
+                rows = past[part[past] != number]
+                effects[number] = fit_named(positive[rows, task], old[rows], by_patient[rows], others[rows, task])
+            found[task] = effects[N_PARTS]
+            return there * effects[part]
+
+        _add_to_tasks(self.log_odds, of_names, self.n_jobs)
+        return found
+
+    def add_signs(
+        self, there: sparse.csc_array, others: OtherMembers, ridge: float
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Add single signs to the log odds in place; return signs and effects of all tasks, from the whole past."""
+        positive, log_odds, groups, part = self.positive, self.log_odds, self.groups, self.part
+        n_past, n_tasks = positive.shape
+        past_signs = sparse.csr_array(there[:n_past])
+        by_patient = patient_weights(groups[:n_past])
+        inside = [np.flatnonzero(part[:n_past] == number) for number in range(N_PARTS)]
+        outside = [np.flatnonzero(part[:n_past] != number) for number in range(N_PARTS + 1)]
+        signs_inside = [past_signs[rows] for rows in inside]
+        signs_outside = [sparse.csc_array(past_signs[rows]) for rows in outside]
+        patients = [count_patients(signs, groups[rows]) for signs, rows in zip(signs_inside, inside, strict=True)]
+        n_patients = np.sum(patients, axis=0)
+        chosen = np.zeros((n_tasks, N_SIGNS), dtype=np.int32)
+        fitted = np.zeros((n_tasks, N_SIGNS), dtype=np.float32)
+
+        def of_tasks(tasks: slice) -> None:
+            scores = [
+                score_signs(signs, positive[rows, tasks], log_odds[rows, tasks], by_patient[rows], others[rows, tasks])
+                for signs, rows in zip(signs_inside, inside, strict=True)
+            ]
+            slope, curvature = (np.sum([score[i] for score in scores], axis=0) for i in range(2))
+            for place, task in enumerate(range(n_tasks)[tasks]):
+                old, added = log_odds[:, task].copy(), np.empty(len(part))
+                for number, rows in enumerate(outside):
+                    whole = number == N_PARTS
+                    found = fit_signs(
+                        signs_outside[number],
+                        positive[rows, task],
+                        old[rows],
+                        by_patient[rows],
+                        others[rows, task],
+                        slope[:, place] - (0 if whole else scores[number][0][:, place]),
+                        curvature[:, place] - (0 if whole else scores[number][1][:, place]),
+                        n_patients - (0 if whole else patients[number]),
+                        ridge,
+                    )
+                    mine = part == number
+                    added[mine] = SignEffects(found[0][None], found[1][None]).of_task(there, 0)[mine]
+                chosen[task], fitted[task] = found
+                log_odds[:, task] += added
+
+        blocks = (slice(begin, begin + _TASKS_AT_ONCE) for begin in range(0, n_tasks, _TASKS_AT_ONCE))
+        joblib.Parallel(n_jobs=self.n_jobs, require="sharedmem")(joblib.delayed(of_tasks)(block) for block in blocks)
+        return chosen, fitted
 
 
 def _dense(flags: sparse.csc_array, column: int) -> FloatArray:
     found = np.zeros(flags.shape[0])
     found[flags.indices[flags.indptr[column] : flags.indptr[column + 1]]] = 1.0
     return found
-
-
-def _add_signs(
-    there: sparse.csc_array,
-    positive: NDArray[np.bool_],
-    log_odds: LogOdds,
-    others: OtherMembers,
-    groups: IntArray,
-    part: IntArray,
-    ridge: float,
-    n_jobs: int | None,
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Add single signs to the log odds in place; return signs and effects of all tasks, from the whole past."""
-    n_past, n_tasks = positive.shape
-    past_signs = sparse.csr_array(there[:n_past])
-    by_patient = patient_weights(groups[:n_past])
-    inside = [np.flatnonzero(part[:n_past] == number) for number in range(N_PARTS)]
-    outside = [np.flatnonzero(part[:n_past] != number) for number in range(N_PARTS + 1)]
-    signs_inside = [past_signs[rows] for rows in inside]
-    signs_outside = [sparse.csc_array(past_signs[rows]) for rows in outside]
-    patients = [count_patients(signs, groups[rows]) for signs, rows in zip(signs_inside, inside, strict=True)]
-    n_patients = np.sum(patients, axis=0)
-    chosen = np.zeros((n_tasks, N_SIGNS), dtype=np.int32)
-    fitted = np.zeros((n_tasks, N_SIGNS), dtype=np.float32)
-
-    def of_tasks(tasks: slice) -> None:
-        scores = [
-            score_signs(signs, positive[rows, tasks], log_odds[rows, tasks], by_patient[rows], others[rows, tasks])
-            for signs, rows in zip(signs_inside, inside, strict=True)
-        ]
-        slope, curvature = (np.sum([score[i] for score in scores], axis=0) for i in range(2))
-        for place, task in enumerate(range(n_tasks)[tasks]):
-            old, added = log_odds[:, task].copy(), np.empty(len(part))
-            for number, rows in enumerate(outside):
-                whole = number == N_PARTS
-                found = fit_signs(
-                    signs_outside[number],
-                    positive[rows, task],
-                    old[rows],
-                    by_patient[rows],
-                    others[rows, task],
-                    slope[:, place] - (0 if whole else scores[number][0][:, place]),
-                    curvature[:, place] - (0 if whole else scores[number][1][:, place]),
-                    n_patients - (0 if whole else patients[number]),
-                    ridge,
-                )
-                mine = part == number
-                added[mine] = SignEffects(found[0][None], found[1][None]).of_task(there, 0)[mine]
-            chosen[task], fitted[task] = found
-            log_odds[:, task] += added
-
-    blocks = (slice(begin, begin + _TASKS_AT_ONCE) for begin in range(0, n_tasks, _TASKS_AT_ONCE))
-    joblib.Parallel(n_jobs=n_jobs, require="sharedmem")(joblib.delayed(of_tasks)(block) for block in blocks)
-    return chosen, fitted
 
 
 def patient_parts(groups: IntArray, n_past: int, random: np.random.Generator) -> IntArray:
@@ -502,27 +508,6 @@ def _pairs(n_past: int, n_tasks: int, n_pairs: int, random: np.random.Generator)
     n_all = n_past * n_tasks
     drawn = np.arange(n_all) if n_all <= n_pairs else np.sort(random.choice(n_all, n_pairs, replace=False))
     return drawn % n_past, drawn // n_past
-
-
-def _pair_features(
-    history: OwnHistory,
-    pairs: tuple[IntArray, IntArray],
-    rates: FloatArray,
-    positive: NDArray[np.bool_],
-    log_odds: LogOdds,
-    n_jobs: int | None,
-) -> tuple[NDArray[np.float32], FloatArray, FloatArray]:
-    rows, tasks = pairs
-    bounds = np.searchsorted(tasks, np.arange(positive.shape[1] + 1))
-
-    def of_task(task: int) -> NDArray[np.float32]:
-        chosen = rows[bounds[task] : bounds[task + 1]]
-        return history.of_task(task, rates[task], log_odds[chosen, task], chosen)
-
-    in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
-    X = np.concatenate(list(in_threads(joblib.delayed(of_task)(task) for task in range(positive.shape[1]))))
-    targets, weights = residual_targets(positive[rows, tasks], log_odds[rows, tasks])
-    return X, targets, weights
 
 
 def _chance(log_odds: LogOdds) -> NDArray[np.float32]:
