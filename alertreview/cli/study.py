@@ -136,7 +136,7 @@ def study_create(
     made = application.studies.view(slug)
     result = {"study": made.slug, "cases": made.n_cases, "readers_per_case": made.n_slots, "readers": len(readers)}
     each, all_readers = (counted(n, "reader") for n in (made.n_slots, len(readers)))
-    said = f"Study {made.slug} is open: {made.n_cases} cases, {each} each, {all_readers}."
+    said = f"Study {made.slug} is open: {counted(made.n_cases, 'case')}, {each} each, {all_readers}."
     tell_done(result, [said, OPEN_PANEL_LIMIT] if made.is_open_panel else [said], output_format)
 
 

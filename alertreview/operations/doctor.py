@@ -18,6 +18,7 @@ from alertreview.operations.heads import known_heads
 from alertreview.records.snapshots import open_import
 from alertreview.settings import Settings
 from core.errors import AlertReviewError
+from core.number_texts import counted
 from db.database import Database
 from db.maintenance.inspection import check_pages, file_of, inspect
 
@@ -182,7 +183,7 @@ def _audit(settings: Settings, database: Database, now: datetime) -> Iterator[Fi
         report = uow.audit.require_whole(kept=known_heads(settings, list_backups(settings.backups)))
         last = next(iter(uow.audit.latest(1)), None)
         back = uow.audit.step_back()
-    yield Finding(Level.GOOD, "audit trail", f"{report.n_events} rows, whole, head {report.head[:16]}")
+    yield Finding(Level.GOOD, "audit trail", f"{counted(report.n_events, 'row')}, whole, head {report.head[:16]}")
     if back is not None and back.by > CLOCK_MAY_STEP_BACK:
         text = (
             f"Row {back.sequence} of the audit trail is dated {back.by.total_seconds() / 3600:.1f} h before the row in "

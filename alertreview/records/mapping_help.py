@@ -18,6 +18,7 @@ from core.events.import_report import Dropped, KindCount, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
 from core.events.plausibility import OF_RULES, Severity, judged
 from core.kinds import ITEM_EVENTS, ITEM_WORDS, Kind
+from core.number_texts import counted
 from db.database import Database
 
 N_EXAMPLES = 5
@@ -64,9 +65,10 @@ class MappingCheck:
 
     def lines(self) -> list[str]:
         """Return the lines for the terminal."""
-        head = f"Mapping {self.mapping}: {self.share_recognised:.0%} of {self.n_rows:,} rows, {self.n_codes:,} codes"
+        rows, codes = counted(self.n_rows, "row"), counted(self.n_codes, "code")
+        head = f"Mapping {self.mapping}: {self.share_recognised:.0%} of {rows}, {codes}"
         known = [f"  {k.kind:<20} {k.n_rows:>12,} rows {k.n_items:>8,} items {k.n_codes:>8,} codes" for k in self.kinds]
-        lost = [f"  {drop.reason}: {drop.n_rows:,} rows, e.g. {_examples(drop)}" for drop in self.dropped]
+        lost = [f"  {drop.reason}: {counted(drop.n_rows, 'row')}, e.g. {_examples(drop)}" for drop in self.dropped]
         return [
             head,
             *known,

@@ -23,6 +23,7 @@ from alertreview.settings import Progress, Settings
 from core.cohort.feature_roles import FeatureRoles
 from core.errors import InvalidInputError, RefusedError
 from core.kinds import CHARTED, Kind
+from core.number_texts import counted
 from core.scoring.all_tasks import Workers, score_tasks
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scorers import is_retrospective, keeps_no_patient_apart
@@ -93,17 +94,16 @@ class ScoringOutcome:
             if n or kind in CHARTED
         ]
         yield (
-            f"{self.n_recent} instances scored, {self.n_past} learned from; {self.n_tasks_scored} tasks scored "
-            f"({', '.join(counts)}), "
-            f"{len(self.left_out)} left out."
+            f"{counted(self.n_recent, 'instance')} scored, {self.n_past:,} learned from; "
+            f"{counted(self.n_tasks_scored, 'task')} scored ({', '.join(counts)}), {len(self.left_out)} left out."
         )
         if self.n_not_asked:
-            yield f"{self.n_not_asked} tasks are not asked about; alertreview tasks list says why."
+            yield f"Not asked about: {counted(self.n_not_asked, 'task')}; alertreview tasks list says why."
         for reason in list(self.left_out.values())[:5]:
             yield f"  left out: {reason}"
         if len(self.left_out) > 5:
             yield f"  and {len(self.left_out) - 5} more; the Runs page lists them all."
-        yield f"Alerts stored: {', '.join(f'{count} {decision.value}s' for decision, count in self.n_alerts.items())}."
+        yield f"Alerts stored: {', '.join(counted(n, decision.value) for decision, n in self.n_alerts.items())}."
         yield f"Took {self.seconds:.1f} s and {self.peak_memory_mib:.0f} MiB peak memory."
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 from alertreview.access.accounts import AccountView
 from alertreview.rights import Action, role_words
 from core.errors import AlertReviewError, InvalidInputError
+from core.number_texts import counted
 from core.vocabulary import PersonId, Role, SignInSource
 from dashboard import texts
 from dashboard.components import admin_words, cards, site_health
@@ -173,7 +174,7 @@ def _save(whom_id: PersonId) -> None:
 
 
 def _end(whom_id: PersonId) -> None:
-    _say(lambda: (f"{application().accounts.end_sessions(whom_id)} sessions ended.", ""))
+    _say(lambda: (f"Ended: {counted(application().accounts.end_sessions(whom_id), 'session')}.", ""))
 
 
 def _reset(whom_id: PersonId) -> None:

@@ -1,5 +1,6 @@
 """A scoring run is published whole, can be interrupted and continued, and never runs beside another."""
 
+import re
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -237,6 +238,15 @@ def test_the_outcome_in_lines_names_scorer_split_tasks_time_and_memory(whole: Sc
     text = "\n".join(whole.outcome.lines())
     for part in ("scorer shared", "split by time", " labs", " drugs", "omissions", " s and ", "MiB"):
         assert part in text
+    one = replace(
+        whole.outcome,
+        n_recent=1,
+        n_tasks_scored=1,
+        n_not_asked=1,
+        n_alerts=dict.fromkeys(Decision, 1),
+        n_tasks_of_kind={},
+    )
+    assert re.findall(r"\b1 \w+s\b", "\n".join(one.lines())) == []
 
 
 def test_every_scorer_of_a_run_has_lists_of_its_own(several: Scored) -> None:
