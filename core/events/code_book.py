@@ -95,7 +95,8 @@ def _matched(code: str, mapping: SiteMapping, rules: CompiledRules) -> Recognise
 def _meaning(code: str, groups: Mapping[str, str], rule: Rule, mapping: SiteMapping) -> Recognised:
     if rule.kind == "IGNORE":
         return Recognised(None, reason=rule.reason)
-    spelling = rule.item or groups.get("item") or ""
+    # Empty parts at the end of a code are no part of a name.
+    spelling = rule.item or (groups.get("item") or "").rstrip("/")
     unit = rule.unit or groups.get("unit") or ""
     if isinstance(rule.kind, FactKind):
         return Recognised(None, normalise(spelling, keep_case=True), spelling, unit, fact=rule.kind)

@@ -713,8 +713,18 @@ def _order(resource: JsonObject, start: datetime | None, *said: object) -> str:
     return "/".join(map(str, (resource["resourceType"], *((name, start) if (name := name_in(resource)) else said))))
 
 
+_OF_R5 = ("actualPeriod", "medication")
+"""Elements that stand for one of R4 in Encounter, MedicationRequest and MedicationAdministration."""
+
+
 def _why_not_done(resource: JsonObject) -> str:
-    """Return what says that an act was not decided or not done: status, verification, intent; "" if nothing does."""
+    """Return what says that an act was not decided or not done: status, verification, intent; "" if nothing does.
+
+    Raise WrongElementError for a resource of R5.
+    """
+    for key in _OF_R5:
+        if key in resource:
+            raise WrongElementError(f"{key} is an element of FHIR R5, which is not read; export FHIR R4")
     verified = concept(resource, "verificationStatus")
     said = {_status(resource), verified.code.lower() if verified else ""} & _NOT_DONE
     if not said and is_true(resource, "doNotPerform"):
@@ -753,7 +763,8 @@ def _value(element: JsonObject) -> tuple[float, str, str]:
     """Return the value of an Observation or component as number, text and unit."""
     if "valueQuantity" in element:
         value, unit, said = quantity(part(element, "valueQuantity"))
-        return value, said, ucum_unit(part(element, "valueQuantity")) or unit
+        # R4 has one value; a text beside it may contradict it.
+        return value, said or text(element, "valueString"), ucum_unit(part(element, "valueQuantity")) or unit
     if "valueInteger" in element:
         return number(element, "valueInteger"), "", ""
     if "valueBoolean" in element:

@@ -16,6 +16,7 @@ WORDS = {"counts": ["Given"], "does_not_count": ["Not Given"], "stops": ["Taken 
     [
         ("LAB//K//mmol/L", EventKind.LAB_RESULT, "K", "mmol/L"),
         ("LAB//K", EventKind.LAB_RESULT, "K", ""),
+        ("START//Heparin//", EventKind.MEDICATION_ORDER, "heparin", ""),
         ("START// Insulin  LISPRO ", EventKind.MEDICATION_ORDER, "insulin lispro", ""),
         ("SEX//female", EventKind.SEX, "F", ""),
         ("SEX//other", EventKind.SEX, "", ""),

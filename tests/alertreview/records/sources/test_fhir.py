@@ -126,6 +126,7 @@ def test_codes_have_the_names_that_the_export_gives_them(tmp_path):
     [
         ({"valueQuantity": {"value": 4.25, "unit": "mmol/L"}}, 4.25, ""),
         ({"valueQuantity": {"value": 0.5, "comparator": "<"}}, None, "<0.5"),
+        ({"valueQuantity": {"value": 4.25, "unit": "mmol/L"}, "valueString": "9.9"}, 4.25, "9.9"),
         ({"valueInteger": 3}, 3.0, ""),
         ({"valueString": " cloudy "}, None, "cloudy"),
         ({"valueBoolean": False}, None, "false"),
@@ -581,6 +582,7 @@ WRONG = [
     ({"category": ["laboratory"]}, "category is a list; FHIR R4 has a list of objects"),
     ({"valueQuantity": None, "valueString": "\ud800"}, "valueString holds half of a character"),
     ({"code": None}, "code is missing"),
+    ({"medication": {"concept": {"text": "Aspirin"}}}, "medication is an element of FHIR R5"),
 ]
 
 
