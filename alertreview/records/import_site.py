@@ -15,6 +15,7 @@ from alertreview.files import preset_paths, write_checksums
 from alertreview.records.catalogue import stored_edit
 from alertreview.records.importing import (
     EditMapping,
+    Imported,
     choose_mapping,
     end_of_today,
     import_snapshot,
@@ -40,16 +41,6 @@ from db.database import Database
 from db.models import CohortSnapshot, Instance, Task
 
 
-@dataclass(frozen=True)
-class Extended:
-    """A snapshot with new records on it."""
-
-    folder: Path
-    report: ImportReport  # its counts of reading are those of the new records
-    # Events that were not known before. 0, with no new fact: nothing has changed, and the folder is the snapshot's.
-    n_added: int
-
-
 def extend_snapshot(
     snapshot: Snapshot,
     source: Path | str,
@@ -63,7 +54,7 @@ def extend_snapshot(
     rows_per_part: int = ROWS_PER_PART,
     labels: Sequence[str] = (),
     edit: EditMapping | None = None,
-) -> Extended:
+) -> Imported:
     """Write a snapshot below the home with the records of a source added to those of another.
 
     Memory holds the new records and a part of the former ones; parameters as in
@@ -114,7 +105,7 @@ def extend_snapshot(
         built = replace(built, content_hash=digest.onto(built.content_hash))
         trail = pd.concat([snapshot.trail, trail], ignore_index=True)
         folder = writer.finish(built, report, trail=trail, mapping=chosen)
-        return Extended(folder, report, merging.n_added)
+        return Imported(folder, report, merging.n_added)
 
 
 def _facts(snapshot: Snapshot, new: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -220,12 +211,10 @@ def import_records(
         format=source_format, mapping=mapping, schema=schema, progress=_in_steps(progress), labels=labels, edit=edit
     )
     if add:
-        extended = extend_snapshot(_last_import(settings, database), source, settings.home, **read_as)
-        folder, report = extended.folder, extended.report
+        found = extend_snapshot(_last_import(settings, database), source, settings.home, **read_as)
     else:
-        imported = import_snapshot(source, settings.home, former=_last_report(database), **read_as)
-        folder, report = imported.folder, imported.report
-    return _register(database, folder, report, source_format, added=add)
+        found = import_snapshot(source, settings.home, former=_last_report(database), **read_as)
+    return _register(database, found.folder, found.report, source_format, added=add)
 
 
 def _in_steps(progress: Progress | None) -> StepProgress:

@@ -57,10 +57,12 @@ def build_cohort(
 
 @dataclass(frozen=True)
 class Imported:
-    """A source, imported as a snapshot."""
+    """A source, imported as a snapshot or added to one."""
 
     folder: Path
-    report: ImportReport
+    report: ImportReport  # of an addition, its counts of reading are those of the new records
+    # Events that an addition did not know before. 0, with no new fact: nothing has changed, and the folder is the same.
+    n_added: int = 0
 
 
 def import_snapshot(

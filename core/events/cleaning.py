@@ -370,18 +370,15 @@ class Settling:
         names = [self._vocabulary.names[place] for place in self._vocabulary.name_of_item]
         return [*self._scales.findings(names), *self._kinds.findings([names[item] for item in self._item_of_code])]
 
-    def n_lost_values(self) -> int:
-        """Count the numbers of results that were given up: of another unit, sentinels or implausible."""
-        cleaner = self.cleaner
-        names = {item: item for item in self._vocabulary.items}
-        conflicts = sum(n for each in cleaner.unit_conflicts(names) for _, n in each.others)
-        return conflicts + cleaner.n_sentinels + sum(n for _, n in cleaner.implausible(names))
-
-    def lost_values_of(self, names: Mapping[str, str]) -> tuple[str, ...]:
-        """Name the items that lost values to another unit or an implausible range, each with how many."""
-        lost = Counter(dict(self.cleaner.implausible(names)))
-        lost.update({each.name: sum(n for _, n in each.others) for each in self.cleaner.unit_conflicts(names)})
-        return tuple(f"{name} ({n:,} values)" for name, n in lost.most_common(_EXAMPLES))
+    def lost_values(self, names: Mapping[str, str]) -> Finding:
+        """Count the numbers of results that were given up, sentinels or of another unit or range; name the items."""
+        lost = Counter[str]()
+        for name, n in self.cleaner.implausible(names):
+            lost[name] += n
+        for each in self.cleaner.unit_conflicts(names):
+            lost[each.name] += sum(n for _, n in each.others)
+        shown = tuple(f"{name} ({n:,} values)" for name, n in lost.most_common(_EXAMPLES))
+        return Finding("lost_values", lost.total() + self.cleaner.n_sentinels, self.n_values, shown)
 
     def ungiven_orders(self) -> tuple[int, int]:
         """Count the pairs of patient and drug with an order that nobody gave, and all with an order."""

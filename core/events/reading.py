@@ -234,6 +234,9 @@ class StreamBuilder:
         start, file, first_row = self._places[bisect_right(self._places, number, key=lambda each: each[0]) - 1]
         return f"{file or 'the source'}, row {first_row + number - start:,}"
 
+    def _places_of(self, settling: Settling, reason: int) -> tuple[str, ...]:
+        return tuple(map(self._place, settling.doubted_rows[reason]))
+
     def _compact(
         self,
         chunk: pd.DataFrame,
@@ -355,30 +358,17 @@ class StreamBuilder:
 
     def _doubts(self, settling: Settling, n_events: int) -> list[Finding]:
         rounded = self._book.rounded()
+        words = self._unknown_statuses + self._book.unknown_words()
+        doubted = (("sentinel_dates", SENTINEL), ("far_dates", FAR), ("impossible_ages", TOO_OLD))
+        n_of = {TOO_OLD: len(self._subjects.names)}
         return [
             *(
-                Finding(
-                    name,
-                    settling.doubted[reason].total(),
-                    n_events,
-                    tuple(map(self._place, settling.doubted_rows[reason])),
-                )
-                for name, reason in (("sentinel_dates", SENTINEL), ("far_dates", FAR))
-            ),
-            Finding(
-                "impossible_ages",
-                settling.doubted[TOO_OLD].total(),
-                len(self._subjects.names),
-                tuple(map(self._place, settling.doubted_rows[TOO_OLD])),
+                Finding(name, settling.doubted[why].total(), n_of.get(why, n_events), self._places_of(settling, why))
+                for name, why in doubted
             ),
             Finding("impossible_known_at", self._n_known_late, self._n_known),
             Finding("timeless_events", self._without_time.total(), self._n_rows),
-            Finding(
-                "unknown_words",
-                self._unknown_statuses.total() + self._book.unknown_words().total(),
-                self._n_rows,
-                self._unknown_words(),
-            ),
+            Finding("unknown_words", words.total(), self._n_rows, _named(words)),
             self._empty_results(),
             self._dated_files(),
             self._some_dates(),
@@ -389,12 +379,7 @@ class StreamBuilder:
             Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
             Finding("unread_numbers", settling.n_unread_numbers, settling.n_results),
             Finding("contradicted_values", settling.n_contradicted, settling.n_values),
-            Finding(
-                "lost_values",
-                settling.n_lost_values(),
-                settling.n_values,
-                settling.lost_values_of(self._book.names()),
-            ),
+            settling.lost_values(self._book.names()),
             *settling.doubts(),
             self._book.hidden_rules(),
             Finding("ungiven_orders", *settling.ungiven_orders()),
@@ -417,11 +402,6 @@ class StreamBuilder:
         shown = tuple(f"{what} in {n:,} rows" for what, n in respelled if n)
         return Finding("respelled", sum(n for _, n in respelled), 0, shown)
 
-    def _unknown_words(self) -> tuple[str, ...]:
-        """Name the unknown statuses, event words and sexes, most frequent first; none where so many are no words."""
-        words = self._unknown_statuses + self._book.unknown_words()
-        return tuple(word[:30] for word, _ in words.most_common()) if len(words) <= _MOST_WORDS else ()
-
     def _dropped(self, settling: Settling | None) -> tuple[Dropped, ...]:
         out = self._book.dropped()
         if self._n_without_code:
@@ -439,6 +419,11 @@ class StreamBuilder:
             if counts:
                 out.append(self._book.dropped_codes(reason, counts))
         return tuple(sorted(out, key=lambda drop: (-drop.n_rows, drop.reason)))
+
+
+def _named(words: Counter[str]) -> tuple[str, ...]:
+    """Name unknown words, most frequent first; none where so many are no words."""
+    return tuple(word[:30] for word, _ in words.most_common()) if len(words) <= _MOST_WORDS else ()
 
 
 def _by_kind(counts: Mapping[tuple[str, EventKind], int]) -> Counter[EventKind]:

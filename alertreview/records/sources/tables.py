@@ -336,16 +336,11 @@ class _Rows:
         columns: dict[str, pa.Array],
         zones: cells.Zones,
     ) -> None:
-        self._events, self._mapping, self._columns, self._zones = events, mapping, columns, zones
+        self.events = events or TableEvents(table="", code="")
+        """What the rows are; nothing where they are looked up."""
+        self._mapping, self._columns, self._zones = mapping, columns, zones
         self.where, self.first_row = where, first_row
         self.n = _n_rows(columns)
-
-    @property
-    def events(self) -> TableEvents:
-        """What the rows are."""
-        if self._events is None:
-            raise MappingError("These rows are not events.")
-        return self._events
 
     def column(self, name: str) -> pa.Array:
         return self._columns[name.lower()]
