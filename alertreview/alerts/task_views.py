@@ -14,6 +14,7 @@ from alertreview.alerts.filters import ranks_at_budget, restriction_of
 from alertreview.alerts.lines import find_run
 from alertreview.alerts.models import WorklistFilters, histogram_of
 from alertreview.alerts.triage_models import TriageChoice
+from alertreview.records.catalogue import TaskSetting, stored_settings
 from alertreview.records.snapshots import open_import
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram
@@ -74,6 +75,7 @@ class TaskView:
     n_alerts: Mapping[Decision, int]  # alerts of this task within the budget
     triage: Mapping[TriageState, int]  # where those alerts stand; adds up to them
     done: str = ""  # as `alertreview.alerts.models.AlertRow.done`
+    muted: str = ""  # where and until when it is muted today; empty if it is not
 
     @property
     def words(self) -> KindWords:
@@ -173,6 +175,7 @@ class TaskPages(Service):
                 n_alerts={decision: len(scores[decision][0]) for decision in Decision},
                 triage=_triage(uow, run, restriction),
                 done=done_word(snapshot.import_summary.get("words"), task.task_key),
+                muted=stored_settings(uow).get(task.task_key, TaskSetting()).mute_words(now.astimezone(zone).date()),
             )
 
     @requires(Action.SEE_RESULTS)

@@ -48,6 +48,13 @@ class TaskSetting:
     name: str = ""  # its name; empty for that of the import
     group: str | None = None  # its order group, "" for none; None for what the import finds
 
+    def mute_words(self, today: date) -> str:
+        """Return where and until when the task is muted; empty if it is not."""
+        until = self.muted_until
+        if until is None or today > until:
+            return ""
+        return f"{', '.join(self.muted_units) or 'all units'}, to the end of {until.day} {until:%b %Y}"
+
     def as_json(self) -> dict[str, Any]:
         """Return plain values for the audit trail; name and group only where people decided on them."""
         values = {**asdict(self), "muted_until": self.muted_until and self.muted_until.isoformat()}

@@ -21,7 +21,7 @@ from dashboard.context import application, is_phone, looking_person
 if TYPE_CHECKING:
     from alertreview.application import Services
 
-LAYOUTS = {"long": "One row per judgment and version", "wide": "One row per case"}
+LAYOUTS = {"long": "One row per version", "wide": "One row per case"}
 FORMATS = {
     "csv": "CSV, byte-exact",
     "csv-excel": "CSV for Excel",
@@ -131,7 +131,7 @@ def _one_table(app: "Services", study: StudyView, person: PersonView | None) -> 
         placeholder="all",
     )
     preview = app.exports.preview(study.slug, file_format, layout, person_id=person_id)
-    n_rows = _counts(preview, states)
+    n_rows = _counts(preview, states, is_long=layout == "long" and file_format != MEDS)
     choice: Choice = (study.slug, person_id, file_format, layout, *sorted(states))
 
     def make() -> tuple[str, bytes]:
@@ -140,12 +140,14 @@ def _one_table(app: "Services", study: StudyView, person: PersonView | None) -> 
     _prepare_and_offer("table", choice, MIME[file_format], make, disabled=not n_rows)
 
 
-def _counts(preview: ExportPreview, states: list[CaseState]) -> int:
+def _counts(preview: ExportPreview, states: list[CaseState], *, is_long: bool) -> int:
     """Draw how many rows there are and how many the filter lets through; give the latter."""
     n_rows, n_all = preview.chosen(states), preview.chosen(())
     found = ", ".join(f"{n:,} {texts.CASE_TEXTS[state].lower()}" for state, n in preview.n_rows.items() if n)
     if n_rows:
-        st.markdown(f"**{texts.plural(n_rows, 'row')}** of {n_all:,}. {cards.muted(f'By state of the case: {found}.')}")
+        versions = "A changed judgment has a row for each version. " if is_long else ""
+        said = cards.muted(f"{versions}By state of the case: {found}.")
+        st.markdown(f"**{texts.plural(n_rows, 'row')}** of {n_all:,}. {said}")
     elif n_all:
         st.warning(
             f"No row matches. Rows by case state: {found}. Choose other states.",

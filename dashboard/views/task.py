@@ -200,7 +200,12 @@ def _budget_sentence(task: TaskView) -> str:
         parts.append(f"**{texts.plural(n, one.value)}**{reach}")
     total = sum(task.n_alerts.values())
     rate = f"one in every {round(task.n_patient_days / total):,} patient-days" if total else "none"
-    return f"For this task the budget means {' and '.join(parts)}: {rate}."
+    muted = (
+        f" Muted in {texts.plain(task.muted, 200)}: runs scored in that time list no alert of it there."
+        if task.muted
+        else ""
+    )
+    return f"For this task the budget means {' and '.join(parts)}: {rate}.{muted}"
 
 
 def _histograms(task: TaskView, name: str) -> None:

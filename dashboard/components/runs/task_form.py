@@ -94,7 +94,7 @@ def _group_field(entry: CatalogueEntry, view: CatalogueView) -> None:
     current = {None: FOUND, "": ALONE}.get(entry.setting.group, entry.setting.group)
     choices = [FOUND, ALONE, *groups]
     st.selectbox(
-        "Group, or a new one; labs of one group are one task",
+        "Group, or a new one; its labs are one task, or one line where the mapping asks about everything",
         choices,
         choices.index(current) if current in choices else 0,
         key=f"tasks_group_{entry.task_key}",

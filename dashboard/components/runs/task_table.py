@@ -54,7 +54,7 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
     """Draw the rows, with how many of all they are."""
     n_asked = sum(not entry.off for entry in view.entries)
     shown = texts.plural(len(view.entries), "task")
-    words = f"{len(rows)} of {shown} shown; {n_asked} are asked about, {len(view.entries) - n_asked} are off."
+    words = f"{len(rows)} of {shown} shown; {n_asked} asked about, {len(view.entries) - n_asked} off."
     st.markdown(cards.muted(words))
     frame = pd.DataFrame(
         {
@@ -113,7 +113,4 @@ def mute_words(entry: CatalogueEntry, today: date) -> str:
     until = entry.setting.muted_until
     if until is None:
         return ""
-    day = f"{until.day} {until:%b %Y}"
-    if entry.muted_units(today) is None:
-        return f"ended on {day}"
-    return f"{', '.join(entry.setting.muted_units) or 'all units'}, to the end of {day}"
+    return entry.setting.mute_words(today) or f"ended on {until.day} {until:%b %Y}"

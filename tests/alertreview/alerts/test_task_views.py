@@ -64,6 +64,17 @@ def test_thresholds_end_the_lists_of_the_whole_run(application: Application) -> 
         assert view.thresholds[decision] == min(row.scaled_score for row in whole)
 
 
+def test_a_mute_is_said_as_long_as_it_lasts(own_home: Path) -> None:
+    with open_application(own_home) as application:
+        task_key = busiest(application)
+        seen = application.catalogue.view()
+        assert seen is not None
+        application.catalogue.mute(task_key, seen.today, (), "Trial")
+        assert application.tasks.view(replace(WIDE, task_key=task_key)).muted.startswith("all units, to the end of ")
+        application.catalogue.mute(task_key, None, (), "Trial over")
+        assert application.tasks.view(replace(WIDE, task_key=task_key)).muted == ""
+
+
 def test_every_past_and_scored_instance_stands_in_both_histograms(application: Application) -> None:
     run = application.worklist.run()
     assert run is not None

@@ -1,11 +1,14 @@
 """The Task page: two tasks side by side, what the budget means, drift, and what it says when something is missing."""
 
 import json
+from dataclasses import replace
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.tasks import FakeTasks
 
 
 def alts(page: AppTest) -> list[str]:
@@ -47,6 +50,14 @@ def test_the_budget_is_said_in_words_and_follows_the_slider(open_page: OpenPage)
     n = sum(row.task_key == "lab:amylase" for row in double.rows())
     assert f"**{n} commissions**" in words(page)
     assert f"one in every {round(612 / n)} patient-days" in words(page)
+
+
+def test_a_muted_task_says_why_it_has_no_alerts(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = FakeTasks.view
+    muted = {"muted": "Medicine, to the end of 1 Jan 2027"}
+    monkeypatch.setattr(FakeTasks, "view", lambda self, filters: replace(view(self, filters), **muted))
+    said = "Muted in Medicine, to the end of 1 Jan 2027: runs scored in that time list no alert of it there."
+    assert said in words(open_page("task", FakeApplication()))
 
 
 def test_a_task_that_was_not_scored_says_why(open_page: OpenPage) -> None:

@@ -67,7 +67,7 @@ def test_every_task_is_listed_with_why_it_is_not_asked_about(open_page: OpenPage
     assert rows.loc["Basic metabolic panel", "Members"] == "Sodium"
     assert rows.loc["Heparin", "Decisions"] == 480
     assert rows.loc["Heparin", "Share"] == 20.0
-    assert "5 of 5 tasks shown; 3 are asked about, 2 are off." in page.dataframe[0].proto.alt
+    assert "5 of 5 tasks shown; 3 asked about, 2 off." in page.dataframe[0].proto.alt
     assert "next scoring" in words(page)
     assert page.code[0].value == "alertreview score --home '/srv/a ward'\"'\"'s site'"
 
