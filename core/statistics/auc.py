@@ -5,6 +5,7 @@ relevant cases are ranked above the others. Ties count half. A figure that canno
 reason, never NaN and never an exception; only malformed input raises.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -159,24 +160,25 @@ def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
     tasks = np.asarray(task)
     cases = usable_cases(y, [score], patient=tasks)
     values: list[float] = []
-    left_out: dict[str, int] = {}
+    left_out: Counter[str] = Counter()
     for code in np.unique(cases.patient):
         own = cases.patient == code
-        labels = cases.y[own]
-        if labels.any() and not labels.all() and np.ptp(cases.scores[0][own]) == 0.0:
-            left_out["all scores equal"] = left_out.get("all scores equal", 0) + 1
-        elif labels.any() and not labels.all():
-            values.append(_area(labels, cases.scores[0][own]))
+        labels, scores = cases.y[own], cases.scores[0][own]
+        if not labels.any():
+            left_out["0 positive"] += 1
+        elif labels.all():
+            left_out["0 negative"] += 1
+        elif np.ptp(scores) == 0.0:
+            left_out["all scores equal"] += 1
         else:
-            reason = "0 negative" if labels.any() else "0 positive"
-            left_out[reason] = left_out.get(reason, 0) + 1
+            values.append(_area(labels, scores))
     if without := np.unique(tasks).size - np.unique(cases.patient).size:
         left_out["no usable case"] = int(without)
     if not values:
         return not_computable(
-            "no task has cases of both classes and different scores", left_out=left_out, method=method
+            "no task has cases of both classes and different scores", left_out=dict(left_out), method=method
         )
-    return Estimate(float(np.mean(values)), n=len(values), left_out=left_out, method=method)
+    return Estimate(float(np.mean(values)), n=len(values), left_out=dict(left_out), method=method)
 
 
 BAND_AT = np.linspace(0.0, 1.0, 51)

@@ -7,6 +7,7 @@ reader is who gives the labels.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy import special
@@ -84,14 +85,13 @@ def obuchowski_rockette(values: Floats, without: Floats, *, level: float = 0.95,
     for i in range(t):
         ms = float(np.var(values[i], ddof=1))
         own = _mean(covariance, same_test & ~same_reader & (test == i)[:, None])
-        means.append(_estimate(float(by_test[i]), ms, r * max(own, 0.0), r - 1, 1.0 / r, level, n))
+        standard_error, df = _error(ms, r * max(own, 0.0), r - 1, 1.0 / r)
+        means.append(_estimate(float(by_test[i]), standard_error, df, (0.0, 1.0), level, n))
     differences = {}
-    for i in range(t):
-        for j in range(i + 1, t):
-            apart = float(by_test[i] - by_test[j])
-            extra = r * max(cov2 - cov3, 0.0)
-            found = _estimate(apart, ms_interaction, extra, (t - 1) * (r - 1), 2.0 / r, level, n, is_difference=True)
-            differences[i, j] = _paired(found, ms_interaction, extra, (t - 1) * (r - 1), 2.0 / r)
+    for i, j in combinations(range(t), 2):
+        standard_error, df = _error(ms_interaction, r * max(cov2 - cov3, 0.0), (t - 1) * (r - 1), 2.0 / r)
+        found = _estimate(float(by_test[i] - by_test[j]), standard_error, df, (-1.0, 1.0), level, n)
+        differences[i, j] = _paired(found, standard_error, df)
     var_interaction = ms_interaction - error + cov1 + max(cov2 - cov3, 0.0)
     var_reader = (ms_reader - ms_interaction) / t - cov1 + cov3
     return MultiReaderAnalysis(tuple(means), differences, var_reader, var_interaction, error, cov1, cov2, cov3)
@@ -102,37 +102,25 @@ def _mean(covariance: Floats, where: "np.ndarray[tuple[int, ...], np.dtype[np.bo
 
 
 def _error(mean_square: float, extra: float, degrees: int, factor: float) -> tuple[float, float]:
-    """Return the standard error and Hillis' degrees of freedom."""
+    """Return the standard error and Hillis' degrees of freedom, never without end."""
     total = mean_square + extra
-    return float(np.sqrt(factor * total)), total**2 / (mean_square**2 / degrees) if mean_square > 0.0 else np.inf
+    df = total**2 / (mean_square**2 / degrees) if mean_square > 0.0 else np.inf
+    return float(np.sqrt(factor * total)), min(df, 1e9)
 
 
-def _estimate(
-    value: float,
-    mean_square: float,
-    extra: float,
-    degrees: int,
-    factor: float,
-    level: float,
-    n: int,
-    *,
-    is_difference: bool = False,
-) -> Estimate:
-    error, df = _error(mean_square, extra, degrees, factor)
+def _estimate(value: float, error: float, df: float, ends: tuple[float, float], level: float, n: int) -> Estimate:
     if error < 1e-12:
         reason = "interval not computable: the AUCs do not vary between readers or cases"
         return Estimate(value, None, None, level, n, {}, reason, METHOD)
-    reach = t_quantile(level, min(df, 1e9)) * error
-    low, high = (-1.0, 1.0) if is_difference else (0.0, 1.0)
-    return Estimate(value, max(low, value - reach), min(high, value + reach), level, n, {}, "", METHOD)
+    reach = t_quantile(level, df) * error
+    return Estimate(value, max(ends[0], value - reach), min(ends[1], value + reach), level, n, {}, "", METHOD)
 
 
-def _paired(found: Estimate, mean_square: float, extra: float, degrees: int, factor: float) -> PairedTest:
+def _paired(found: Estimate, error: float, df: float) -> PairedTest:
     if not found.has_interval or found.value is None:
         return PairedTest(found, None, None)
-    error, df = _error(mean_square, extra, degrees, factor)
     t = found.value / error
-    return PairedTest(found, t, float(2.0 * special.stdtr(min(df, 1e9), -abs(t))))
+    return PairedTest(found, t, float(2.0 * special.stdtr(df, -abs(t))))
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
