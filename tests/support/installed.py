@@ -57,7 +57,8 @@ def _take_machine_code(environment: Path) -> None:
     for index in (ROOT / "core").rglob("*.nbi"):
         source = index.parent.parent / f"{index.name.partition('.')[0]}.py"
         module = core / source.relative_to(ROOT / "core")
-        if module.read_bytes() != source.read_bytes():
+        # The cache of a module that is gone stays where it was.
+        if not source.exists() or module.read_bytes() != source.read_bytes():
             continue
         # The cache belongs to a module of this time and size.
         os.utime(module, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
