@@ -261,7 +261,7 @@ class _Reader:
                     {
                         "key": rows.key(origins.key),
                         "year": year,
-                        "is_last": rows.template(origins.last) == (origins.last_text or None),
+                        "is_last": rows.template(origins.last).str.casefold() == (origins.last_text.casefold() or None),
                         "patient": rows.subject(origins.patient),
                         "stay": cells.whole_numbers(
                             rows.column(origins.stay), table.file.name, origins.stay, first_row
@@ -272,6 +272,10 @@ class _Reader:
                 )
             )
         units = pd.concat(parts, ignore_index=True)
+        different = units.drop_duplicates(["key", "patient", "stay", "origin", "to_stay"])
+        if n := different.loc[different["key"].duplicated(), "key"].nunique():
+            self.remarks.append(f"{table.file.name} has {n:,} {origins.key} with several times: the first counts.")
+        units = units.drop_duplicates("key")
         # The first row of a stay places it; the others follow from the beginning that they have in common.
         stays = units.drop_duplicates("stay").sort_values(["patient", "is_last", "year", "stay"])
         begins = stays["origin"] + stays["to_stay"] + stays.groupby("patient").cumcount().to_numpy() * _MONTH

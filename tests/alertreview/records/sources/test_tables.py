@@ -228,6 +228,21 @@ def test_eicu_says_in_several_words_that_an_order_was_cancelled(tmp_path, word):
     assert "order that was cancelled" in {drop.reason for drop in report.read.dropped}
 
 
+@pytest.mark.parametrize(("status", "died"), [("EXPIRED", True), ("expired", True), ("ALIVE", False)])
+def test_eicu_says_in_any_case_how_a_stay_ended(tmp_path, status, died):
+    snapshot, _ = imported(write(tmp_path, EICU, patient=EICU["patient"].replace("Expired", status)))
+    assert snapshot.patients["death_time"].notna().all() == died
+
+
+def test_a_unit_stay_of_eicu_with_two_clock_times_is_remarked_on(tmp_path):
+    """The import would be another one with the rows turned around."""
+    again = EICU["patient"].splitlines()[-1].replace("09:00:00", "21:00:00")
+    plain, _ = imported(write(tmp_path / "plain", EICU))
+    snapshot, report = imported(write(tmp_path / "twice", EICU, patient=f"{EICU['patient']}{again}\n"))
+    assert_same_frame(snapshot.stays, plain.stays)
+    assert "patient.csv.gz has 1 patientunitstayid with several times: the first counts." in report.read.remarks
+
+
 @pytest.mark.parametrize("stop", ["0", "0.0", ""])
 def test_an_order_of_eicu_that_stops_at_zero_has_no_stop(tmp_path, stop):
     medication = EICU["medication"].replace("SC,2700", f"SC,{stop}")
