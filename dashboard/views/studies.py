@@ -111,7 +111,8 @@ def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> 
         if study.status is StudyStatus.OPEN and (person := acting_person()) is not None:
             if study.is_open_panel and st.button("On alerts", key="st_alerts", icon=":material/visibility:"):
                 _to_alerts(study.slug, person.person_id)
-            if st.button("Review", key="st_review", type="primary", icon=":material/rate_review:"):
+            is_reader = application().review.queue(study.slug, person.person_id).is_reader
+            if is_reader and st.button("Review", key="st_review", type="primary", icon=":material/rate_review:"):
                 st.switch_page("views/review.py", query_params={"study": study.slug})
         for action, label, page_name, icon in LINKS:
             if may(action) and st.button(label, key=f"st_{page_name}", icon=icon):

@@ -69,7 +69,7 @@ def _lens(run: RunView, filters: WorklistFilters, choices: FilterChoices, latest
 def _views(address: dict[str, str]) -> None:
     person = acting_person()
     if person is None:
-        st.markdown(cards.muted("Choose a reviewer to save views."))
+        st.markdown(cards.muted("No views are kept for your role. A copied link holds the filters of this list."))
         return
     views = application().saved_views.offered_to(person.person_id)
     if not views:

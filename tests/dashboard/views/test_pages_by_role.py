@@ -69,6 +69,12 @@ def test_the_navigation_offers_the_pages_of_the_role(role: Role, monkeypatch: py
     assert offered - {"", "home"} == {name for name, use_case in BEHIND.items() if may(role, use_case)}
 
 
+def test_who_can_keep_no_views_is_told_of_links(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    double.sessions = FakeSessions(somebody(Role.VIEWER))
+    assert "No views are kept for your role. A copied link holds" in words(open_page("worklist", double))
+
+
 @pytest.mark.parametrize("name", [name for name, use_case in BEHIND.items() if may(Role.ADMINISTRATOR, use_case)])
 def test_no_button_leads_an_administrator_to_a_page_that_refuses(
     open_page: OpenPage, name: str, monkeypatch: pytest.MonkeyPatch

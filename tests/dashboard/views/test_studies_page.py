@@ -12,6 +12,7 @@ from core.statistics.consensus import case_state
 from core.vocabulary import Answer, CaseState, Role
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.review import FakeReview
 from tests.dashboard.doubles.sign_in import FakeSessions
 from tests.dashboard.doubles.studies import FakeAdjudication, FakeStudies
 
@@ -28,6 +29,17 @@ def test_a_draft_is_made_from_what_stands_on_the_page(open_page: OpenPage) -> No
     assert (name, slug, title, readers) == ("set_up", "icu-panel-spring", "ICU panel, spring", (2, 3, 4))
     assert (plan.n_cases, plan.n_readers, plan.preset) == (222, 3, "as in the paper")
     assert list(rubric.answer_texts) == list(Answer)
+
+
+@pytest.mark.parametrize("is_reader", [True, False])
+def test_only_readers_of_a_study_are_led_to_its_cases(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, is_reader: bool
+) -> None:
+    queue = FakeReview.queue
+    monkeypatch.setattr(FakeReview, "queue", lambda *given: replace(queue(*given), is_reader=is_reader))
+    page = open_page("studies", FakeApplication())
+    assert nothing_failed(page)
+    assert ("st_review" in {button.key for button in page.button}) is is_reader
 
 
 def test_the_page_says_how_many_alerts_are_hidden_from_whom(open_page: OpenPage) -> None:
