@@ -253,7 +253,10 @@ class _Reader:
 
     def _look_for_versions(self, kind: str) -> None:
         """Find the former versions of resources of a type; lines and Bundles may hold versions of each other."""
-        found = _former_versions(self._files if _BUNDLE in self._files else {kind: self._files[kind]})
+        found, n_unsure = _former_versions(self._files if _BUNDLE in self._files else {kind: self._files[kind]})
+        if n_unsure:
+            said = "of their patient, other content, and no version: all count"
+            self.remarks.append(f"{counted(n_unsure, 'resource')} with the id of another one {said}.")
         for each, former in found.items():
             self._former[each] = former
             if n := len(former):
@@ -660,10 +663,11 @@ def _names(resource: JsonObject) -> tuple[str, ...]:
     return f"{resource['resourceType']}/{name}", f"/{name}", f"/{name_in(resource, 'fullUrl') or name}"
 
 
-def _former_versions(files: Mapping[str, Sequence[TextFile]]) -> dict[str, set[Place]]:
+def _former_versions(files: Mapping[str, Sequence[TextFile]]) -> tuple[dict[str, set[Place]], int]:
     """Return by type of file where the resources stand of which there is a later version elsewhere.
 
-    Resources that are equal, and those of several patients, are no versions of each other.
+    Resources that are equal, and those of several patients, are no versions of each other. Return also how many differ
+    under one id without saying which is later.
     """
     versions: dict[str, list[tuple[tuple[int, str, int], int, str, Place]]] = {}
     for kind, resource, place in _repeated(files):
@@ -672,17 +676,20 @@ def _former_versions(files: Mapping[str, Sequence[TextFile]]) -> dict[str, set[P
             number, updated = text(meta, "versionId"), text(meta, "lastUpdated")
             patient = f"{reference(resource, 'subject')} {reference(resource, 'patient')}"
             of = f"{resource.get('resourceType')} {name_in(resource)} {patient}"
-        if number or updated:
-            rank = (int(number) if number.isdecimal() else 0, updated, len(versions.get(of, ())))
-            content = {key: each for key, each in resource.items() if key != "fullUrl"}
-            versions.setdefault(of, []).append((rank, hash(json.dumps(content, sort_keys=True)), kind, place))
+        rank = (int(number) if number.isdecimal() else 0, updated, len(versions.get(of, ())))
+        content = {key: each for key, each in resource.items() if key not in ("fullUrl", "meta")}
+        versions.setdefault(of, []).append((rank, hash(json.dumps(content, sort_keys=True)), kind, place))
     former: dict[str, set[Place]] = {kind: set() for kind in files}
+    n_unsure = 0
     for each in versions.values():
         last = max(each)
-        for _, said, kind, place in each:
-            if said != last[1]:
-                former[kind].add(place)
-    return former
+        others = [(kind, place) for _, said, kind, place in each if said != last[1]]
+        if not all(any(rank[:2]) for rank, *_ in each):
+            n_unsure += len(others)
+            continue
+        for kind, place in others:
+            former[kind].add(place)
+    return former, n_unsure
 
 
 def _repeated(files: Mapping[str, Sequence[TextFile]]) -> Iterator[tuple[str, JsonObject, Place]]:

@@ -387,7 +387,8 @@ def test_lines_that_are_no_versions_of_each_other_all_count(tmp_path):
     bare = [lab(value=each, id="c") for each in (4.3, 4.4)]
     found, source = rows(tmp_path, patient(), patient("p2"), encounter(), *same, *of_two, *bare)
     assert sorted(found["value"].dropna()) == [4.1, 4.1, 4.2, 4.2, 4.3, 4.4]
-    assert source.remarks == []
+    said = "1 resource with the id of another one of their patient, other content, and no version: all count."
+    assert source.remarks == [said]
 
 
 @pytest.mark.parametrize("status", ["active", "on-hold", "completed", "stopped", "ended"])
