@@ -363,7 +363,7 @@ class Settling:
 
     def has_stops(self) -> bool:
         """Return whether the source tells of the end of any order."""
-        return self.n_open_orders < self.n_orders
+        return bool(self._asked[[stop.number for stop in _STOPS]].any())
 
     def doubts(self) -> list[Finding]:
         """Doubt the numbers of items, as they were settled, and the kinds that rules give to codes."""
@@ -410,7 +410,7 @@ class Settling:
                     "orders alone decide; with auto, what was done decides for these."
                 )
         if self.n_orders and not self.has_stops():
-            out.append("No drug order has a stop: a drug counts as on from its first order to the end of the stay.")
+            out.append("No drug order has a stop: a drug counts as on for a day after each order.")
         once = self._names_of(self._is_ordered_once)
         if once:
             out.append(

@@ -249,7 +249,7 @@ def test_an_order_of_eicu_that_stops_at_zero_has_no_stop(tmp_path, stop):
     snapshot, report = imported(write(tmp_path, EICU, medication=medication))
     assert "MEDICATION_STOP" not in set(snapshot.events_of("002-7")["kind"])
     assert snapshot.facts.query("kind == 'MEDICATION_ORDER'")["end"].isna().all()
-    assert any("No drug order has a stop" in remark for remark in report.read.remarks)
+    assert any("No drug order has a stop: a drug counts as on for a day" in remark for remark in report.read.remarks)
     assert next(each.count for each in report.checks if each.name == "turned_orders") == 0
 
 
