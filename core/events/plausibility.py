@@ -34,7 +34,7 @@ class Rule:
     """One kind of doubt."""
 
     name: str  # stable key: "open_stays"
-    what: str  # completes "3 of 200 ...": "stays have no discharge"
+    what: str  # completes "3 of 200 ...": "stays have no discharge"; stands before the count where it is of nothing
     effect: str  # what it would do to the alerts, as a sentence
     bounds: Bounds
     of_count: bool = False  # the bounds are counts, not shares
@@ -110,7 +110,7 @@ def _check(rule: Rule, found: list[Finding], bounds: Bounds) -> Check:
     value = float(count) if rule.of_count or not n_of else share
     severity = Severity.RED if value > bounds.red else Severity.YELLOW if value > bounds.yellow else Severity.OK
     examples = tuple(dict.fromkeys(example for each in found for example in each.examples))[:_N_EXAMPLES]
-    among = f" of {n_of:,}" if n_of else ""
+    what = f"{count:,} of {n_of:,} {rule.what}." if n_of else f"{rule.what[0].upper()}{rule.what[1:]}: {count:,}."
     return Check(
         name=rule.name,
         severity=severity,
@@ -119,7 +119,7 @@ def _check(rule: Rule, found: list[Finding], bounds: Bounds) -> Check:
         share=share,
         bound=bounds.yellow if severity is Severity.OK else bounds.red if severity is Severity.RED else bounds.yellow,
         bound_is_count=rule.of_count,
-        sentence=f"{count:,}{among} {rule.what}.",
+        sentence=what,
         effect=rule.effect,
         examples=examples,
     )

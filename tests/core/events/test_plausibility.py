@@ -32,6 +32,11 @@ def test_findings_of_one_rule_add_up_and_keep_their_examples():
     assert found.sentence.startswith("3 of 30 ")
 
 
+def test_what_is_counted_among_nothing_reads_well_for_one():
+    found = check("unread_files", [Finding("unread_files", 1, examples=("log.json",))])
+    assert found.sentence == "Files of the source were not read: 1."
+
+
 def test_a_finding_without_a_rule_is_a_mistake_of_the_program():
     with pytest.raises(KeyError, match="made_up"):
         judged([Finding("made_up", 1)], {})
