@@ -1,5 +1,6 @@
 """The database of a site: one object, made by the composition root, from which every unit of work begins."""
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -47,6 +48,8 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = parse_url(url)
         self._engine = open_engine(self._url)
+        # Python 3.13 warns of a file that nobody closed; who forgets a database has no more use for its connections.
+        weakref.finalize(self, self._engine.dispose).atexit = False
         self._writers = Writers()
         self._caches = shared_caches()
         self.name = str(sqlite_file(self._url) or f"{self._url.database} on {self._url.host or 'this machine'}")

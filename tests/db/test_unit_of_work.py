@@ -1,5 +1,6 @@
 """Units of work: kept whole by a commit and otherwise never there; readers and writers do not stand in the way."""
 
+import gc
 import sqlite3
 import threading
 import time
@@ -241,6 +242,17 @@ def test_a_full_disk_is_reported_and_leaves_nothing_half_written(sqlite_database
     with pytest.raises(DatabaseUnavailableError, match=r"disk of the database is full.*Free some space"):
         add_people(sqlite_database, 5_000)
     assert names(sqlite_database) == []
+
+
+def test_a_database_that_nobody_holds_any_more_closes_its_connections(database_file: Path) -> None:
+    forgotten = Database(f"sqlite:///{database_file}")
+    with forgotten.engine.connect() as connection:
+        kept = connection.connection.dbapi_connection
+    assert kept is not None
+    del forgotten
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        kept.cursor()
 
 
 def test_a_read_only_database_is_reported_in_words(database_file: Path) -> None:

@@ -243,7 +243,7 @@ BROKEN = [
     (lambda said: said[:-200], "after entry 3 comes what is not JSON"),
     (lambda said: said[:-1], "after entry 4 comes what is not JSON (the end instead of"),
     (lambda said: said.replace('"entry": [', '"entry": [[], '), "entry 1: is not a JSON object"),
-    (lambda said: said.replace("4.1", "[" * 9_000 + "]" * 9_000), "after entry 2 comes what is not JSON"),
+    (lambda said: said.replace("4.1", "[" * 90_000 + "]" * 90_000), "after entry 2 comes what is not JSON"),
     (lambda said: said.replace('"Patient"', '"Person"'), "holds no Patient resource"),
 ]
 
