@@ -174,7 +174,9 @@ class QueuedConnection(sqlite3.Connection):
 
     def end_turn(self) -> None:
         """Pass the turn on, and wait for the disk again from now on."""
-        self.give_turn()
+        turns, self.turns = self.turns, None
+        if turns is not None:
+            turns.give()
         if not self.waits:
             self.wait_for_disk(True)
 

@@ -150,7 +150,7 @@ def test_the_site_is_examined_on_demand(open_page: OpenPage, desk: SignInDesk, d
     press(page, "Examine the site")
     shown = words(page)
     assert ":orange-badge[warning] **Backups**" in shown
-    assert f"Run: alertreview backup create --home {demo_home}" in shown
+    assert f"Run: alertreview backup create --to DIR --home {demo_home}" in shown
     assert ":green-badge[good] **Audit trail**" in shown
     assert shown.index("**Backups**") < shown.index("**Audit trail**"), "what needs somebody comes first"
 
