@@ -110,7 +110,7 @@ def _check(rule: Rule, found: list[Finding], bounds: Bounds) -> Check:
     value = float(count) if rule.of_count or not n_of else share
     severity = Severity.RED if value > bounds.red else Severity.YELLOW if value > bounds.yellow else Severity.OK
     examples = tuple(dict.fromkeys(example for each in found for example in each.examples))[:_N_EXAMPLES]
-    what = f"{count:,} of {n_of:,} {rule.what}." if n_of else f"{rule.what[0].upper()}{rule.what[1:]}: {count:,}."
+    sentence = f"{count:,} of {n_of:,} {rule.what}." if n_of else f"{rule.what[0].upper()}{rule.what[1:]}: {count:,}."
     return Check(
         name=rule.name,
         severity=severity,
@@ -119,7 +119,7 @@ def _check(rule: Rule, found: list[Finding], bounds: Bounds) -> Check:
         share=share,
         bound=bounds.yellow if severity is Severity.OK else bounds.red if severity is Severity.RED else bounds.yellow,
         bound_is_count=rule.of_count,
-        sentence=what,
+        sentence=sentence,
         effect=rule.effect,
         examples=examples,
     )

@@ -174,7 +174,7 @@ class QueuedConnection(sqlite3.Connection):
 
     def end_turn(self) -> None:
         """Pass the turn on, and wait for the disk again from now on."""
-        turns, self.turns = self.turns, None
+        turns, self.turns = self.turns, None  # as `give_turn` does; a vote passes here three times
         if turns is not None:
             turns.give()
         if not self.waits:
