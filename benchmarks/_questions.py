@@ -40,7 +40,7 @@ QUESTIONS = (
     Question("trend", "Which way do the labs go?", "[class*=st-key-timeline-alert]", (0.175, 0.71)),
     Question("drugs", "Is she on heparin now, and how much?", "[class*=st-key-drugs-]"),
     Question("doses", "What else ran, and were the doses given?", "[class*=st-key-timeline-alert]", (0.71, 1.0)),
-    Question("range", "What happened before?", "[class*=st-key-case-head-]"),
+    Question("range", "What happened before?", "[class*=st-key-case-head-],[class*=st-key-case-title-]"),
     Question("reasons", "Why did the program find it odd?", ".st-key-reasons"),
     Question("others", "What did similar patients get?", ".st-key-alert-title"),
     Question("afterwards", "What happened afterwards?", ".st-key-record-after"),

@@ -44,7 +44,9 @@ line-height:1.2}[data-testid=stMetricLabel],[data-testid=stMetricLabel] *{white-
 [data-testid=stExpander] .st-key-filter-row{flex-wrap:wrap!important;overflow:visible}}
 @media(max-width:900px){[data-testid=stColumn]{min-width:calc(100%% - 1.5rem)}}
 [data-testid=stColumn] [data-testid=stColumn]{min-width:0!important}
-[class*=st-key-case-head-]{flex-wrap:nowrap!important}
+[class*=st-key-case-title-]{flex-wrap:nowrap!important}
+@media(min-width:601px){[class*=st-key-case-head-]{flex-wrap:nowrap!important}}
+@media(max-width:600px){[class*=st-key-case-head-]>:first-child{flex:1 0 100%%!important}}
 @media(min-width:500px) and (max-width:800px){.st-key-review-bar>:first-child{flex:1 0 100%%!important}}
 @media(max-height:560px){[data-testid=stBottom]{position:static}}
 @media print{header,[data-testid=stHeader],[data-testid=stBottom],button,.ar-who{display:none!important}
@@ -127,6 +129,7 @@ def draw() -> None:
         keep_apart()
         offered = pages(me)
         page = st.navigation(offered, position="top")
+        st.set_page_config(page_title=f"{page.title} · alertreview")
         leave()
         note_arrival(page.url_path)
         _who(me)

@@ -365,6 +365,6 @@ def write_simulated_source(size: str, seed: int, out: Path, **switches: float) -
     )
     return (
         found,
-        f"Written to {out}; the truth behind each decision is in truth.parquet.",
+        f"Written to {out}; the truth behind each decision is in metadata/truth.parquet.",
         f"Next: alertreview import {out} --format meds --home SITE",
     )

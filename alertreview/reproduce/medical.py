@@ -17,7 +17,7 @@ from core.scaling import ScoreScaler
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances, prepare_instances, weighted_task_rows
 from core.scoring.task_graph import NOBODY, build_task_graph, extend, soft_labels_with_own
-from core.simulation.hospital import load_truth, simulate_cohort, write_meds
+from core.simulation.hospital import TRUTH, load_truth, simulate_cohort, write_meds
 from core.simulation.study import RELEVANT_FROM, SimulatedPanel, simulate_votes
 from core.statistics.consensus import majority_label
 from core.studies.selection import SelectionDesign, choose_cases
@@ -119,7 +119,7 @@ def svm_scores(data: TaskData, nodes: SampledNodes, cost: float) -> FloatArray:
 def simulated_hospital(folder: Path, n_patients: int, seed: int) -> tuple[Cohort, FloatArray, NDArray[np.bool_]]:
     """Simulate a hospital, or read it where it was simulated before: cohort, true scores and planted decisions."""
     source = folder / f"hospital-{n_patients}-{seed}"
-    if not (source / "truth.parquet").exists():
+    if not (source / TRUTH).exists():
         write_meds(simulate_cohort(n_patients=n_patients, seed=seed, planted_rate=PLANTED_RATE), source)
     cohort, _ = build_cohort(source)
     true_score, planted = load_truth(source, cohort)

@@ -32,7 +32,7 @@ _CONCENTRATION = re.compile(r".*/[du]?L")
 _NAMES = {
     Kind.LAB_ORDER: """
         alt ast inr ptt crp wbc rbc hgb creatinine kreatinin creatinina hemoglobin hämoglobin haemoglobin hematocrit
-        platelets platelet_count white_blood_cells red_blood_cells urea_nitrogen bun bilirubin bilirubin,_total
+        platelet_count white_blood_cells urea_nitrogen bun bilirubin bilirubin,_total
         anion_gap ph pco2 po2 troponin troponin_t troponin_i hba1c ferritin mcv mch mchc rdw alkaline_phosphatase
         lipase procalcitonin d-dimer c-reactive_protein neutrophils lymphocytes monocytes""",
     Kind.MEDICATION: """
@@ -42,7 +42,7 @@ _NAMES = {
         metoprolol_tartrate furosemide_(lasix) docusate_sodium insulin_glargine acetylsalicylic_acid""",
 }
 _FAMILY_OF_NAME = {name.replace("_", " "): kind for kind, names in _NAMES.items() for name in names.split()}
-"""Names of labs that are no drug (potassium is both), and of drugs whose level nobody measures."""
+"""Names of labs that are no drug (potassium is both; red cells are given), and of drugs whose level nobody measures."""
 _ENOUGH_ROWS, _ENOUGH_SERIES, _SHARE_OF_PAIRS = 20, 10, 0.9
 
 

@@ -22,7 +22,7 @@ from core.simulation.population import DAY, HOME_NUMBER, HOUR, WARDS, Population
 from core.simulation.rules import ALLERGIES, DOSES, PROBLEMS, REASONS, Catalogue, extended
 from core.vocabulary import SNAPSHOT_HOUR
 
-TRUTH = "truth.parquet"
+TRUTH = "metadata/truth.parquet"
 _EVENTS = pa.schema(
     [
         pa.field("subject_id", pa.int64(), nullable=False),
@@ -62,7 +62,7 @@ def write_meds(sim: "SimulatedCohort", folder: Path, *, patients_per_shard: int 
     -------
     Path
         The folder: ``data/*.parquet``, ``metadata/codes.parquet``, ``metadata/subject_splits.parquet``,
-        ``metadata/dataset.json`` (with ``"simulated": true``) and ``truth.parquet``.
+        ``metadata/dataset.json`` (with ``"simulated": true``) and ``metadata/truth.parquet``.
 
     Raises
     ------

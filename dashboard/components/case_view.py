@@ -62,10 +62,11 @@ def timeline_card(data: Timeline, kind: Kind, name: str, size: Size = DESKTOP, *
     The name is another one for each patient on the page; the key T changes the range of one time line on a page.
     """
     phone = is_phone()
+    head = "case-title" if phone else "case-head"
     with st.container(border=True, gap="xsmall", height="stretch", key=f"case-{name}"):
         chosen = st.session_state.get(_RANGE, USUAL_RANGE)
         # The range stands beside the title: a row of its own would push the chart under the answers.
-        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"case-head-{name}"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"{head}-{name}"):
             bands = cards.muted(bands_in_words(data))
             st.markdown("**Time line**" if phone else f"**Time line** {bands}", width="stretch")
             key = f"range-{name}"

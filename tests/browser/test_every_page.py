@@ -55,6 +55,7 @@ def test_every_page_is_whole_readable_and_accessible(
     for path in paths:
         page = opened.go(path)
         expect(page.get_by_text("Simulated data").first, path).to_be_visible()
+        expect(page, f"{path}: a tab and the history name the page").to_have_title(re.compile(r"\w.* · alertreview$"))
         found += [f"{path or 'home'}: {fault}" for fault in faults(page, COLOURS if dark else ())]
     assert found == [], "\n".join(found)
 

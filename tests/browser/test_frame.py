@@ -129,6 +129,18 @@ def test_at_320_pixels_no_value_is_cut(visit: OpenVisit) -> None:
         assert tables.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length") == 0
 
 
+SQUEEZED = """() => [...document.querySelectorAll("p, h1, h2, h3, li")].filter(one => {
+  const box = one.getBoundingClientRect();
+  return box.width < 90 && box.height > 4 * parseFloat(getComputedStyle(one).lineHeight);
+}).map(one => one.innerText)"""
+
+
+def test_in_a_window_of_320_pixels_as_at_a_zoom_of_400_percent_no_words_are_squeezed(visit: OpenVisit) -> None:
+    opened = visit(width=320)
+    for path in ("alert?alert=1000", "review"):
+        assert opened.go(path).evaluate(SQUEEZED) == [], path
+
+
 def test_shifts_add_up_while_they_are_less_than_a_second_apart_and_within_five() -> None:
     def total(*shifts: tuple[float, float]) -> float:
         return round(cumulative([Shift(at, by, "") for at, by in shifts]), 6)

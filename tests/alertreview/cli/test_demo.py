@@ -23,6 +23,10 @@ def test_everything_says_that_it_is_simulated(application: Application) -> None:
     assert all("(simulated)" in name for name in READERS)
 
 
+def test_its_records_raise_no_doubt(application: Application) -> None:
+    assert application.catalogue.open_checks() == ()
+
+
 def test_the_study_is_open_with_cases_that_wait_for_the_visitor(application: Application) -> None:
     study = application.studies.view(STUDY)
     assert study.status is StudyStatus.OPEN
