@@ -308,6 +308,7 @@ class TableEvents(_Strict):
     needs: str = ""  # rows without it are no event
     value: str = ""
     text: str = ""
+    remark: str = ""  # calls off a row without value and text if it says so, as "Cancelled: hemolyzed" does
     unit: str = ""
     known_at: str = ""
     end: str = ""

@@ -88,6 +88,12 @@ _ANY_ALLERGY = re.compile(
     re.IGNORECASE,
 )
 """Allergies whose substance is in the value."""
+_BREAKS_OFF = re.compile(
+    r"\b(?:abort|abbruch|abgebrochen|abandon|afgebroken|refus|declin|verweiger|rifiut|rechaz|geweiger|withdraw|"
+    r"not needed)",
+    re.IGNORECASE,
+)
+"""Of the words that call an order off, those that also say why a drug that ran was stopped."""
 _N_BATCHES_TO_LOOK_AT = 3
 _MOST_DAYS = 366
 _SOURCE_CODED = {"measurement": "measurement", "drug_exposure": "drug"}
@@ -290,15 +296,16 @@ class _Reader:
         start, end = rows.time("drug_exposure_start"), rows.time("drug_exposure_end")
         days = rows.number("days_supply")[0]
         lasts = pd.to_timedelta(np.where((days > 0) & (days <= _MOST_DAYS), days, np.nan), unit="D")
+        has_run = end > start
         end = end.where(end.notna(), start + lasts)
         amount, dose_unit = rows.text("quantity"), rows.text("dose_unit_source_value")
         # A quantity without the unit of a dose counts packages, not what a patient takes.
         dose = (amount + " " + dose_unit).where((amount != "") & (dose_unit != ""), "")
         # The CDM has no status; what was entered in error or never given says so where it was stopped.
         reasons = rows.text("stop_reason").astype("category")
-        status = reasons.where(
-            reasons.isin([each for each in reasons.cat.categories if self._mapping.says_not_done(each)])
-        )
+        not_done = [each for each in reasons.cat.categories if self._mapping.says_not_done(each)]
+        broken_off = [each for each in not_done if _BREAKS_OFF.search(each)]
+        status = reasons.where(reasons.isin(not_done) & ~(has_run & reasons.isin(broken_off)))
         dated = rows.dated["drug_exposure_start"]
         starts = _chunk(subject, start, codes + "//START//" + key).assign(status=status, is_date=dated)
         order = self._orders(rows, subject, starts, end)

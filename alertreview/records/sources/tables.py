@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,8 @@ _HEADER_BYTES = 1 << 16
 _KNOWN = {"admissions": "hadm_id", "labevents": "itemid", "patient": "patientunitstayid", "lab": "patientunitstayid"}
 """Tables with a column by which a folder of MIMIC or eICU is known."""
 _PLACE = re.compile(r"\{(\w+)\}")
+_SAYS_SOMETHING = r"[^\W_]"
+"""Blanks of de-identification, as in `___`, say nothing."""
 _MONTH = np.timedelta64(31, "D")
 _AGES_AGREE = pd.Timedelta(days=2 * 366)
 _MINUTE = np.timedelta64(60_000_000, "us")
@@ -186,9 +189,9 @@ class _Reader:
         rows = _Rows(events, self._mapping, where, first_row, columns, self._zones)
         code = rows.template(events.code)
         subject, origin = self._patients(rows)
-        chunk: dict[str, object] = {"subject": subject, "time": self._times(rows, origin, times)}
+        chunk: dict[str, Any] = {"subject": subject, "time": self._times(rows, origin, times)}
         chunk |= {"code": pd.Categorical(code), "value": np.full(rows.n, np.nan)}
-        said = pd.Series("", index=range(rows.n), dtype="str")
+        said = told = pd.Series("", index=range(rows.n), dtype="str")
         if events.value:
             value, text = cells.numbers(rows.column(events.value))
             chunk["value"] = value
@@ -196,6 +199,11 @@ class _Reader:
         if events.text or events.value:
             told = rows.template(events.text)
             chunk["text"] = told.where(told != "", said).astype("category").array
+        if events.remark:
+            remark = rows.template(events.remark).astype("category")
+            called_off = [each for each in remark.cat.categories if self._mapping.says_not_done(each)]
+            has_result = ~np.isnan(chunk["value"]) | told.str.contains(_SAYS_SOMETHING)
+            chunk["status"] = remark.where(remark.isin(called_off) & ~has_result)
         for ours in ("unit", "order", "dose", "route"):
             if getattr(events, ours):
                 chunk[ours] = rows.template(getattr(events, ours)).astype("category").array
@@ -277,9 +285,10 @@ class _Reader:
             self.remarks.append(f"{table.file.name} has {n:,} {origins.key} with several times: the first counts.")
         units = units.drop_duplicates("key")
         # The first row of a stay places it; the others follow from the beginning that they have in common.
-        stays = units.drop_duplicates("stay").sort_values(["patient", "is_last", "year", "stay"])
+        first = units.groupby(["patient", "stay"])["key"].transform("first")
+        stays = units[units["key"] == first].sort_values(["patient", "is_last", "year", "stay"])
         begins = stays["origin"] + stays["to_stay"] + stays.groupby("patient").cumcount().to_numpy() * _MONTH
-        units["origin"] = units["stay"].map(dict(zip(stays["stay"], begins, strict=True))) - units["to_stay"]
+        units["origin"] = first.map(dict(zip(stays["key"], begins, strict=True))) - units["to_stay"]
         if (stays.groupby("patient").size() > 1).any():
             self.remarks.append(
                 "The tables tell year and clock time only: stays of one patient were put a month after another in the "
@@ -398,7 +407,7 @@ def _columns_of(key: str) -> list[str]:
 def _wanted(events: TableEvents, origins: Origins | None) -> set[str]:
     """Return the columns that the events of a table are made of, in lower case."""
     plain = {getattr(events, name) for name in _COLUMNS}
-    templates = [events.code, events.text, events.unit, events.order, events.dose, events.route]
+    templates = [events.code, events.text, events.remark, events.unit, events.order, events.dose, events.route]
     filled = {name for said in templates for name in _PLACE.findall(said)}
     keys = {name for each in (events.at, events.name) if each is not None for name in _columns_of(each.key)}
     plain |= filled | keys | ({origins.key} if origins else set())

@@ -220,6 +220,20 @@ def test_an_exposure_that_was_entered_in_error_is_no_order(tmp_path):
     assert next(check for check in report.checks if check.name == "never_done").count == 10
 
 
+@pytest.mark.parametrize("reason", ["Abbruch", "Patient refused", "aborted: rash", "Refusé", "Withdrawn by consultant"])
+def test_an_exposure_that_was_broken_off_ran_until_then(reason, tmp_path):
+    """Only one that did not run is called off by the same words."""
+
+    def change(drugs):
+        drugs["stop_reason"] = reason
+        drugs.loc[:4, "drug_exposure_end_datetime"] = drugs.loc[:4, "drug_exposure_start_datetime"]
+        drugs.loc[5:6, "drug_exposure_end_datetime"] = ""
+
+    cohort, _ = omop(tmp_path, "drug_exposure", change)
+    kinds = cohort.events["kind"].value_counts()
+    assert (kinds["MEDICATION_ORDER"], kinds["MEDICATION_STOP"]) == (28, 28)
+
+
 def test_an_exposure_without_an_end_lasts_as_long_as_its_supply(tmp_path):
     def change(drugs):
         drugs["drug_exposure_end_datetime"] = ""

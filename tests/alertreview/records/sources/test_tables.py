@@ -28,9 +28,9 @@ MIMIC_IV = {
     "7,70,1,admit,Medicine,2150-03-01 11:00:00,2150-03-04 15:00:00\n"
     "7,70,2,discharge,,2150-03-04 15:00:00,\n",
     "hosp/labevents": "labevent_id,subject_id,hadm_id,specimen_id,itemid,charttime,storetime,value,valuenum,valueuom,"
-    "ref_range_lower,ref_range_upper,flag\n"
-    "1,7,70,1,50971,2150-03-01 12:00:00,2150-03-01 13:30:00,5.9,5.9,mEq/L,3.5,5.1,abnormal\n"
-    "2,7,70,1,50971,2150-03-02 09:00:00,2150-03-02 10:00:00,HOLD,,mEq/L,3.5,5.1,\n",
+    "ref_range_lower,ref_range_upper,flag,comments\n"
+    "1,7,70,1,50971,2150-03-01 12:00:00,2150-03-01 13:30:00,5.9,5.9,mEq/L,3.5,5.1,abnormal,\n"
+    "2,7,70,1,50971,2150-03-02 09:00:00,2150-03-02 10:00:00,HOLD,,mEq/L,3.5,5.1,,\n",
     "hosp/d_labitems": "itemid,label,fluid,category\n50971,Potassium,Blood,Chemistry\n",
     "hosp/prescriptions": "subject_id,hadm_id,pharmacy_id,starttime,stoptime,drug,dose_val_rx,dose_unit_rx,route\n"
     "7,70,31,2150-03-02 09:00:00,2150-03-03 09:00:00,Heparin,5000,UNIT,SC\n",
@@ -232,6 +232,40 @@ def test_eicu_says_in_several_words_that_an_order_was_cancelled(tmp_path, word):
 def test_eicu_says_in_any_case_how_a_stay_ended(tmp_path, status, died):
     snapshot, _ = imported(write(tmp_path, EICU, patient=EICU["patient"].replace("Expired", status)))
     assert snapshot.patients["death_time"].notna().all() == died
+
+
+@pytest.mark.parametrize(
+    ("unit", "hospital", "died"), [("Expired", "", True), ("Alive", "", False), ("Expired", "Alive", False)]
+)
+def test_a_death_in_a_unit_of_eicu_counts_where_the_hospital_says_nothing(tmp_path, unit, hospital, died):
+    said, *rows = EICU["patient"].replace("3000,Expired", f",{hospital}").splitlines()
+    ends = ["unitdischargestatus,unitdischargeoffset", "Alive,1000", "Alive,2900", f"{unit},2950"]
+    patient = "".join(f"{row},{end}\n" for row, end in zip([said, *rows], ends, strict=True))
+    snapshot, _ = imported(write(tmp_path, EICU, patient=patient))
+    assert snapshot.patients["death_time"].notna().all() == died
+
+
+@pytest.mark.parametrize(
+    ("value", "remark", "n"),
+    [
+        (",", "CANCELLED", 1),
+        ("___,", "Test not performed: clotted", 1),
+        (",", "HEMOLYZED", 2),
+        ("4.1,4.1", "CANCELLED", 2),
+    ],
+)
+def test_a_remark_calls_off_a_row_of_mimic_iv_that_has_no_result(tmp_path, value, remark, n):
+    labs = MIMIC_IV["hosp/labevents"].replace("HOLD,,mEq/L,3.5,5.1,,\n", f"{value},mEq/L,3.5,5.1,,{remark}\n")
+    snapshot, report = imported(write(tmp_path, MIMIC_IV, **{"hosp/labevents": labs}))
+    assert (snapshot.events_of("7")["kind"] == "LAB_RESULT").sum() == n
+    assert next(check for check in report.checks if check.name == "never_done").count == 2 - n
+
+
+def test_two_patients_of_eicu_with_one_number_of_a_stay_each_have_their_own_hours(tmp_path):
+    patient = EICU["patient"] + "14,1,003-8,Male,50,,2015,0,Floor,3000,Alive,MICU,20:00:00\n"
+    snapshot, _ = imported(write(tmp_path, EICU, patient=patient))
+    events = snapshot.events_of("003-8")
+    assert events.loc[events["kind"] == "ADMISSION", "time"].dt.hour.tolist() == [20]
 
 
 def test_a_unit_stay_of_eicu_with_two_clock_times_is_remarked_on(tmp_path):
