@@ -144,9 +144,9 @@ def _backups(settings: Settings, database: Database, now: datetime) -> Iterator[
         yield Finding(Level.WARNING, "backups", f"No backup of this site was ever made. Run: {how}")
         return
     age = now - datetime.fromisoformat(made.at)
-    place = (
-        ", on the same disk as the site" if (settings.backups / made.object.removeprefix("backup ")).exists() else ""
-    )
+    is_beside = (settings.backups / made.object.removeprefix("backup ")).exists()
+    # The trail does not say where a backup was written: a deleted one cannot be told from one elsewhere.
+    place = ", on the same disk as the site" if is_beside else "; it is not in the home: look whether it is still there"
     text = f"the last was made and verified {age.total_seconds() / 3600:.0f} h ago{place}"
     yield Finding(Level.WARNING if age > BACKUP_DUE_AFTER else Level.GOOD, "backups", text)
 

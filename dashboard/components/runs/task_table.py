@@ -41,7 +41,7 @@ def filtered(view: CatalogueView) -> list[Row]:
         row
         for row in rows
         if state == ALL or (state == OFF) is bool(row.entry.off)
-        if find in f"{row.entry.name} {row.kind} {row.members} {row.why_not}".lower()
+        if find in f"{row.entry.name} {row.kind} {_group(row.entry)} {row.members} {row.why_not}".lower()
     ]
 
 
@@ -64,6 +64,7 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
             "Why not": [texts.shorten(row.why_not, 200) for row in rows],
             "Muted": [texts.shorten(row.muted, 200) for row in rows],
             "From the next import on": [texts.shorten(from_next_import(row.entry), 200) for row in rows],
+            "Group": [texts.shorten(_group(row.entry)) for row in rows],
             "Decisions": [row.entry.n_positive for row in rows],
             "Share": [100 * row.entry.rate for row in rows],
             "Members": [texts.shorten(row.members, 200) for row in rows],
@@ -75,6 +76,7 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
         "Why not": any(entry.off for entry in view.entries),
         "Muted": any(mute_words(entry, view.today) for entry in view.entries),
         "From the next import on": any(from_next_import(entry) for entry in view.entries),
+        "Group": any(map(_group, view.entries)),
         "Members": any(entry.members for entry in view.entries),
         "Last reason": bool(view.reasons),
     }
@@ -98,6 +100,11 @@ def _row(entry: CatalogueEntry, names: dict[str, str], view: CatalogueView) -> R
     members = ", ".join(names[member] for member in entry.members)
     kind = "panel" if entry.members else entry.kind.words.item
     return Row(entry, kind, members, entry.off, mute_words(entry, view.today))
+
+
+def _group(entry: CatalogueEntry) -> str:
+    """Return the order group of a task; empty if it is in none, or is the whole group."""
+    return entry.order_group if entry.order_group != entry.name else ""
 
 
 def from_next_import(entry: CatalogueEntry) -> str:

@@ -22,7 +22,8 @@ PANEL = "LAB_ORDER/panel:basic-metabolic-panel"
 
 def _entry(column: int, key: str, name: str, off: str = "", members: tuple[str, ...] = ()) -> CatalogueEntry:
     kind = Kind(key.split("/")[0])
-    return CatalogueEntry(column, key, name, kind, "group", 120 * (column + 1), 2400, members, name, off)
+    group = "Basic metabolic panel" if name == "Sodium" or members else ""
+    return CatalogueEntry(column, key, name, kind, group, 120 * (column + 1), 2400, members, name, off)
 
 
 @guarded_as(TaskCatalogue)
