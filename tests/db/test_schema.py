@@ -3,6 +3,7 @@
 import re
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,7 @@ def test_every_step_is_named_by_its_revision_and_lies_inside_the_package() -> No
 @pytest.mark.parametrize("table", sorted(APPEND_ONLY | {"person"}))
 @pytest.mark.checklist("A2")
 def test_the_database_guards_rows_that_must_stay(database_file: Path, table: str) -> None:
-    with sqlite3.connect(database_file) as raw:
+    with closing(sqlite3.connect(database_file)) as raw:
         triggers = {row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE tbl_name = ?", (table,))}
     expected = {f"{table}_refuses_delete"} | ({f"{table}_refuses_update"} if table in APPEND_ONLY else set())
     assert expected <= triggers
