@@ -1,5 +1,6 @@
 """The table of the task catalogue with its filters."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ class Row:
 
     entry: CatalogueEntry
     kind: str
+    group: str  # order group; empty if it is the only task of it
     members: str
     why_not: str
     muted: str
@@ -36,12 +38,13 @@ def filtered(view: CatalogueView) -> list[Row]:
         state = st.segmented_control("Show", [ALL, ASKED, OFF], default=ALL, required=True, key="tasks_state")
         find = st.text_input("Search tasks", key="tasks_find", placeholder="for example troponin").strip().lower()
     names = {entry.task_key: entry.name for entry in view.entries}
-    rows = [_row(entry, names, view) for entry in view.entries]
+    n_in_group = _n_in_group(view)
+    rows = [_row(entry, names, n_in_group, view) for entry in view.entries]
     return [
         row
         for row in rows
         if state == ALL or (state == OFF) is bool(row.entry.off)
-        if find in f"{row.entry.name} {row.kind} {_group(row.entry)} {row.members} {row.why_not}".lower()
+        if find in f"{row.entry.name} {row.kind} {row.group} {row.members} {row.why_not}".lower()
     ]
 
 
@@ -64,7 +67,7 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
             "Why not": [texts.shorten(row.why_not, 200) for row in rows],
             "Muted": [texts.shorten(row.muted, 200) for row in rows],
             "From the next import on": [texts.shorten(from_next_import(row.entry), 200) for row in rows],
-            "Group": [texts.shorten(_group(row.entry)) for row in rows],
+            "Group": [texts.shorten(row.group) for row in rows],
             "Decisions": [row.entry.n_positive for row in rows],
             "Share": [100 * row.entry.rate for row in rows],
             "Members": [texts.shorten(row.members, 200) for row in rows],
@@ -76,7 +79,7 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
         "Why not": any(entry.off for entry in view.entries),
         "Muted": any(mute_words(entry, view.today) for entry in view.entries),
         "From the next import on": any(from_next_import(entry) for entry in view.entries),
-        "Group": any(map(_group, view.entries)),
+        "Group": any(n > 1 for group, n in _n_in_group(view).items() if group),
         "Members": any(entry.members for entry in view.entries),
         "Last reason": bool(view.reasons),
     }
@@ -96,15 +99,15 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
     )
 
 
-def _row(entry: CatalogueEntry, names: dict[str, str], view: CatalogueView) -> Row:
+def _n_in_group(view: CatalogueView) -> Counter[str]:
+    return Counter(entry.order_group for entry in view.entries)
+
+
+def _row(entry: CatalogueEntry, names: dict[str, str], n_in_group: Counter[str], view: CatalogueView) -> Row:
     members = ", ".join(names[member] for member in entry.members)
     kind = "panel" if entry.members else entry.kind.words.item
-    return Row(entry, kind, members, entry.off, mute_words(entry, view.today))
-
-
-def _group(entry: CatalogueEntry) -> str:
-    """Return the order group of a task; empty if it is in none, or is the whole group."""
-    return entry.order_group if entry.order_group != entry.name else ""
+    group = entry.order_group if n_in_group[entry.order_group] > 1 else ""
+    return Row(entry, kind, group, members, entry.off, mute_words(entry, view.today))
 
 
 def from_next_import(entry: CatalogueEntry) -> str:
