@@ -167,7 +167,8 @@ def same_input(versions, folder, options):
             old, new = ({name: one[name] for name in one if name.split()[0] == scorer} for one in found)
             results.append(compare(f"{title} {scorer}", old, new, options.tolerance))
         if study:
-            results.append(compare_figures(*(home / f"output-{place}" / "report.json" for place in (0, 1)), options))
+            old, new = (home / f"output-{place}" / "report.json" for place in (0, 1))
+            results.append(compare_figures(old, new, options))
     return all(results)
 
 
@@ -179,14 +180,15 @@ def figures_of(file):
     return {name: value for name, value in flat(report).items() if isinstance(value, (int, float))}
 
 
-def compare_figures(old, new, options):
+def compare_figures(old_report, new_report, options):
     """Compare the figures that two reports share; returns whether all agree but those whose method has changed."""
-    before, after = map(figures_of, (old, new))
+    before, after = figures_of(old_report), figures_of(new_report)
     shared = before.keys() & after.keys()
     changed = {name for name in shared if CHANGED.search(name)}
     print(f"figures in one report only: {len(before.keys() ^ after.keys()):,}")
     for title, names in (("by a changed method", changed), ("all others", shared - changed)):
-        same = compare(title, *({name: one[name] for name in names} for one in (before, after)), options.tolerance)
+        old, new = ({name: one[name] for name in names} for one in (before, after))
+        same = compare(title, old, new, options.tolerance)
     return same
 
 
@@ -270,9 +272,11 @@ def main():
                 print(f"{title}: not found in {options.data}")
                 continue
             for word, read in (("scores", scores_of), ("alerts", alerts_of)):
-                results.append(compare(f"{title} {word}", *map(read, homes), options.tolerance))
+                old, new = map(read, homes)
+                results.append(compare(f"{title} {word}", old, new, options.tolerance))
         for word, read in (("report", report_of), ("exports", exports_of)):
-            results.append(compare(word, *map(read, folders), options.tolerance))
+            old, new = map(read, folders)
+            results.append(compare(word, old, new, options.tolerance))
     return 0 if all(results) else 1
 
 

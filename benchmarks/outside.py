@@ -27,7 +27,8 @@ from alertreview.settings import load_settings
 from tests.support.isolated import run_apart
 from tests.support.outside import outside
 from tests.support.page_session import open_page
-from tests.support.served import ROOT, free_port, wait_for_port
+from tests.conftest import ROOT
+from tests.support.served import free_port, wait_for_port
 
 LEFT_OUT = {
     "demo": "built here, smaller than the command does",

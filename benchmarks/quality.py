@@ -141,7 +141,7 @@ def activity_only(scored, decisions_of):
         )
         evidence.append(np.r_[fit.left_out_log_odds, fit.log_odds(counts[n_past:])])
     positives = [prepared.past_positive(task).astype(float) for task in scored]
-    lines = calibrate([values[:n_past] for values in evidence], positives)
+    lines = calibrate(lambda place: evidence[place][:n_past], positives.__getitem__, len(evidence))
     columns = []
     for place, task in enumerate(scored):
         y = np.where(decisions_of(task), 1.0, -1.0)

@@ -174,7 +174,7 @@ def _in_few_colours(picture: Image.Image) -> Image.Image:
     whole = picture.convert("RGB")
     counted = sorted(whole.getcolors(whole.width * whole.height) or [], reverse=True)
     palette = Image.new("P", (1, 1))
-    palette.putpalette([part for _, colour in counted[:N_COLOURS] for part in colour])
+    palette.putpalette([part for _, colour in counted[:N_COLOURS] for part in colour])  # type: ignore[attr-defined]
     return whole.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
