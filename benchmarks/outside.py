@@ -24,10 +24,10 @@ from alertreview.cli.demo import DemoSize, build_demo
 from alertreview.cli.main import cli
 from alertreview.cli.main import main as command
 from alertreview.settings import load_settings
+from tests.conftest import ROOT
 from tests.support.isolated import run_apart
 from tests.support.outside import outside
 from tests.support.page_session import open_page
-from tests.conftest import ROOT
 from tests.support.served import free_port, wait_for_port
 
 LEFT_OUT = {

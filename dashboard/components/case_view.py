@@ -62,7 +62,7 @@ def timeline_card(data: Timeline, kind: Kind, name: str, size: Size = DESKTOP, *
     The name is another one for each patient on the page; the key T changes the range of one time line on a page.
     """
     phone = is_phone()
-    # On a phone two words share the row with the range; in a narrow window the title holds the bands too and takes a row.
+    # On a phone two words share the row with the range; in a narrow window the title has the bands too and takes a row.
     head = "case-title" if phone else "case-head"
     with st.container(border=True, gap="xsmall", height="stretch", key=f"case-{name}"):
         chosen = st.session_state.get(_RANGE, USUAL_RANGE)
