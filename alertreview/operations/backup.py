@@ -1,10 +1,12 @@
 """Backups of a site: database and imports in one folder, restored in a scratch place before they count."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from alertreview import __version__
@@ -80,7 +82,11 @@ class Backups:
                 kept = known_heads(self._settings, list_backups(parent))
                 verified = verify_backup(folder, self._settings.database_url, scratch_url=scratch_url, kept=kept)
             with database.write() as uow:
-                details = {"head": verified.manifest.contents.audit_head, "reports": len(verified.reports)}
+                details = {
+                    "head": verified.manifest.contents.audit_head,
+                    "reports": len(verified.reports),
+                    "folder": str(target.absolute()),
+                }
                 uow.audit.append(now, "command line", BACKUP_MADE, f"backup {target.name}", details)
                 uow.commit()
             anchor(
@@ -182,6 +188,41 @@ def verify_backup(
 def list_backups(parent: Path) -> list[Path]:
     """Return the verified backups of whole sites in a folder, oldest first."""
     return sorted(path.parent for path in parent.glob(f"*-{TITLE}/{VERIFIED}") if (path.parent / MANIFEST).is_file())
+
+
+@dataclass(frozen=True)
+class NotedBackup:
+    """A backup that the audit trail tells of."""
+
+    made_at: datetime  # aware
+    folder: Path | None  # None: not in the home, and made by a version that did not note where
+    problem: str  # why nothing can be restored from it, as a sentence; empty when nothing speaks against it
+
+
+def noted_backups(settings: Settings, uow: UnitOfWork) -> Iterator[NotedBackup]:
+    """Look for the backups that the audit trail tells of, and compare the sizes of their files; newest first."""
+    for act in uow.audit.latest(_MOST_NOTED, action=BACKUP_MADE):
+        details = parse_json(act.details)
+        in_home = settings.backups / act.object.removeprefix("backup ")
+        noted = Path(details["folder"]) if "folder" in details else None
+        folder = in_home if in_home.exists() else noted
+        problem = _problem(folder, details.get("head")) if folder is not None else ""
+        yield NotedBackup(datetime.fromisoformat(act.at), folder, problem)
+
+
+_MOST_NOTED = 100
+
+
+def _problem(folder: Path, head: str | None) -> str:
+    if not os.path.lexists(folder):
+        return f"It is not at {folder} any more: it was deleted or moved, or its disk is not there."
+    try:
+        manifest = read_manifest(folder)
+        check_files(folder, manifest, by_size=True)
+    except InvalidInputError as error:
+        return str(error)
+    is_it = head in (None, manifest.contents.audit_head)
+    return "" if is_it else f"What lies at {folder} is another backup."
 
 
 def remove_oldest(parent: Path, keep: int) -> list[Path]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from alertreview.files import check_files
-from alertreview.operations.backup import BACKUP_MADE, list_backups
+from alertreview.operations.backup import list_backups, noted_backups
 from alertreview.operations.heads import known_heads
 from alertreview.records.snapshots import open_import
 from alertreview.settings import Settings
@@ -137,18 +137,27 @@ def _leftovers(settings: Settings, now: datetime) -> Iterator[Finding]:
 
 
 def _backups(settings: Settings, database: Database, now: datetime) -> Iterator[Finding]:
+    how = f"Run: alertreview backup create --to DIR --home {shlex.quote(str(settings.home))}"
     with database.read() as uow:
-        made = next(iter(uow.audit.latest(1, action=BACKUP_MADE)), None)
-    if made is None:
-        how = f"alertreview backup create --to DIR --home {shlex.quote(str(settings.home))}"
-        yield Finding(Level.WARNING, "backups", f"No backup of this site was ever made. Run: {how}")
+        noted = list(noted_backups(settings, uow))
+    if not noted:
+        yield Finding(Level.WARNING, "backups", f"No backup of this site was ever made. {how}")
         return
-    age = now - datetime.fromisoformat(made.at)
-    is_beside = (settings.backups / made.object.removeprefix("backup ")).exists()
-    # The trail does not say where a backup was written: a deleted one cannot be told from one elsewhere.
-    place = ", on the same disk as the site" if is_beside else "; it is not in the home: look whether it is still there"
-    text = f"the last was made and verified {age.total_seconds() / 3600:.0f} h ago{place}"
-    yield Finding(Level.WARNING if age > BACKUP_DUE_AFTER else Level.GOOD, "backups", text)
+    last, usable = noted[0], next((each for each in noted if each.folder and not each.problem), None)
+    ages = {each.made_at: f"{(now - each.made_at).total_seconds() / 3600:.0f} h ago" for each in noted}
+    text = f"the last was made and verified {ages[last.made_at]}"
+    if last.problem:
+        found = f"The last one found is {usable.folder}, made {ages[usable.made_at]}" if usable else "No other is found"
+        yield Finding(Level.WARNING, "backups", f"{text}. {last.problem} {found}. {how}")
+        return
+    if last.folder is None:
+        text += "; it is not in the home: look whether it is still there"
+    elif last.folder.stat().st_dev == settings.home.stat().st_dev:
+        text += f", on the same disk as the site: {last.folder}"
+    else:
+        text += f": {last.folder}"
+    is_due = now - last.made_at > BACKUP_DUE_AFTER
+    yield Finding(Level.WARNING if is_due else Level.GOOD, "backups", text)
 
 
 def _age(path: Path, now: datetime) -> timedelta:

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from alertreview.application import Application
-from alertreview.operations.backup import BACKUP_MADE
+from alertreview.operations.backup import noted_backups
 from core.errors import SettingsError
 from core.vocabulary import RunStatus, StudyStatus
 
@@ -31,7 +30,7 @@ class SiteCollector:
         with self._site.database.read() as uow:
             runs, snapshot = uow.runs.all(), uow.snapshots.latest()
             n_audit_rows = uow.audit.count()
-            backup = next(iter(uow.audit.latest(1, action=BACKUP_MADE)), None)
+            backup = next((each for each in noted_backups(self._site.settings, uow) if not each.problem), None)
         published = max((run for run in runs if run.published_at is not None), key=lambda run: run.id, default=None)
         by_status = Counter(run.status for run in runs)
 
@@ -54,8 +53,8 @@ class SiteCollector:
                 published.published_at.timestamp() if published and published.published_at else None,
             ),
             "backup": (
-                "the last backup that was made and verified",
-                datetime.fromisoformat(backup.at).timestamp() if backup else None,
+                "the last backup that was made and verified, and is in its place",
+                backup.made_at.timestamp() if backup else None,
             ),
         }
         for name, (what, moment) in moments.items():

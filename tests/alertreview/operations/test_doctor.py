@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alertreview.operations.backup import BACKUP_MADE
+from alertreview.operations.backup import BACKUP_MADE, Backups
 from alertreview.operations.doctor import Finding, Level, examine_site, file_system
 from alertreview.settings import Settings
 from db.database import Database
@@ -152,6 +152,36 @@ def test_backups_are_due_after_two_days_wherever_they_are(settings: Settings) ->
         "the last was made and verified 5 h ago; it is not in the home: look whether it is still there",
     )
     (settings.backups / "20260101T000000Z-site").mkdir(parents=True)
-    found = findings(settings, NOW + timedelta(days=3))["backups"]
-    assert found.level is Level.WARNING
-    assert found.text.endswith("72 h ago, on the same disk as the site")
+    assert "is not a backup" in findings(settings, NOW)["backups"].text
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_a_backup_that_is_gone_or_damaged_since_is_told_with_the_last_one_found(
+    settings: Settings, tmp_path: Path, outside: bool
+) -> None:
+    place = tmp_path / "elsewhere" if outside else settings.backups
+    early, late = (
+        Backups(settings, lambda made_at=NOW - age: made_at).create(place).folder
+        for age in (timedelta(hours=30), timedelta(hours=6))
+    )
+    sound = findings(settings, NOW)["backups"]
+    assert (sound.level, sound.text) == (
+        Level.GOOD,
+        f"the last was made and verified 6 h ago, on the same disk as the site: {late}",
+    )
+    database = late / "database.sqlite"
+    whole = database.read_bytes()
+    for damage_it, said in (
+        (lambda: database.write_bytes(whole[:-1]), f"The backup {late} is damaged: database.sqlite is not as it was"),
+        (database.unlink, f"The backup {late} lacks database.sqlite."),
+        (lambda: shutil.rmtree(late), f"It is not at {late} any more"),
+        (lambda: shutil.copytree(early, late), f"What lies at {late} is another backup."),
+    ):
+        damage_it()
+        lost = findings(settings, NOW)["backups"]
+        assert lost.level is Level.WARNING
+        assert said in lost.text
+        assert f"The last one found is {early}, made 30 h ago. Run: alertreview backup create" in lost.text
+    for folder in (early, late):
+        shutil.rmtree(folder)
+    assert "No other is found. Run: alertreview backup create" in findings(settings, NOW)["backups"].text

@@ -1,7 +1,9 @@
 """Figures for Prometheus against the database's own rows, and what they must never name."""
 
 import re
+import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from alertreview.application import Application, open_application
 from alertreview.cli.main import cli, main
-from alertreview.operations.backup import BACKUP_MADE
+from alertreview.operations.backup import BACKUP_MADE, Backups
 from alertreview.operations.metrics import metrics_text
 from core.vocabulary import CaseState, RunStatus
 from db.models import ScoringRun
@@ -113,3 +115,18 @@ def test_an_unpublished_run_is_counted_and_none_of_its_alerts_and_a_backup_where
     assert after.pop(("alertreview_backup_timestamp_seconds",)) == run.created_at.timestamp()
     assert after.pop(("alertreview_audit_rows",)) > before.pop(("alertreview_audit_rows",))
     assert after == before
+
+
+def test_the_time_of_the_last_backup_is_that_of_one_in_its_place(own_home: Path, tmp_path: Path) -> None:
+    moment = ("alertreview_backup_timestamp_seconds",)
+    with open_application(own_home) as site:
+        made = [
+            Backups(site.settings, lambda hour=hour: datetime(2026, 1, 1, hour, tzinfo=UTC)).create(
+                tmp_path / "elsewhere"
+            )
+            for hour in (1, 2)
+        ]
+        for backup in reversed(made):
+            assert samples(metrics_text(site))[moment] == backup.manifest.made_at.timestamp()
+            shutil.rmtree(backup.folder)
+        assert moment not in samples(metrics_text(site))
