@@ -15,7 +15,7 @@ from core.events.mapping import SiteMapping
 from core.events.orders import Orders, settle_orders
 from core.events.parts import EventStream, Spill, Vocabulary
 from core.events.plausibility import Finding
-from core.events.series import SeriesSet, distinct, first_of_each, lexical_order
+from core.events.series import SeriesSet, distinct, first_of_each, lexical_order, numbered
 from core.events.spelling import COMMA, DOUBTFUL, UNREAD, numbers_in_texts
 from core.events.stream import among, seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
@@ -197,6 +197,7 @@ class Settling:
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self._scales = ValueScales()
         self._kinds = KindDoubts(book, all_units)
+        self._stay_numbers = StayNumbers()
         self._is_respelled = np.array(
             [unit != " ".join(raw.split()) and unit != "" for unit, raw in zip(of_column, units, strict=True)]
         )
@@ -280,6 +281,7 @@ class Settling:
         self._n_events += len(rows)
         self._asked[kind, item] = True
         self._shares.add(kind, item, patient)
+        self._stay_numbers.add(patient, rows["stay"].to_numpy())
         is_label = among(kind, LABEL_EVENTS)
         self._note_times(time[~is_label] if is_label.any() else time)
         return rows.drop(columns="row").assign(kind=kind, item=item, text=text, value=value, unit=unit)
@@ -366,9 +368,10 @@ class Settling:
         return bool(self._asked[[stop.number for stop in _STOPS]].any())
 
     def doubts(self) -> list[Finding]:
-        """Doubt the numbers of items, as they were settled, and the kinds that rules give to codes."""
+        """Doubt the settled numbers of items, the kinds that rules give to codes, and the numbers of stays."""
         names = [self._vocabulary.names[place] for place in self._vocabulary.name_of_item]
-        return [*self._scales.findings(names), *self._kinds.findings([names[item] for item in self._item_of_code])]
+        kinds = self._kinds.findings([names[item] for item in self._item_of_code])
+        return [*self._scales.findings(names), *kinds, self._stay_numbers.shared()]
 
     def lost_values(self, names: Mapping[str, str]) -> Finding:
         """Count the numbers of results that were given up, sentinels or of another unit or range; name the items."""
@@ -488,6 +491,24 @@ class Settling:
 
 def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if names[3:] else "")
+
+
+class StayNumbers:
+    """The numbers of stays as the source has them; -1 stands for none."""
+
+    def __init__(self) -> None:
+        self._of_patients: list[npt.NDArray[np.int64]] = []
+
+    def add(self, patient: npt.NDArray[np.integer], stay: npt.NDArray[np.int64]) -> None:
+        """Note each number of each patient once; the events are all of these patients'."""
+        named = np.flatnonzero(stay >= 0)
+        if len(named):
+            self._of_patients.append(stay[named][first_of_each(numbered(patient[named], stay[named]))])
+
+    def shared(self) -> Finding:
+        """Count the numbers under which several patients have events."""
+        _, n_patients = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *self._of_patients]), return_counts=True)
+        return Finding("shared_stays", int((n_patients > 1).sum()), len(n_patients))
 
 
 class OrderShares:

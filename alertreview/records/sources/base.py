@@ -95,3 +95,8 @@ def row_identity(columns: dict[str, object]) -> npt.NDArray[np.int64]:
     """Return a number for each row that only equal rows share, never 0: the identity of an order that has no other."""
     hashes = pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy().view(np.int64)
     return np.where(hashes == 0, 1, hashes)
+
+
+def shared_stays(stays: pd.DataFrame) -> Finding:
+    """Count the different `number` of stays under which more than one `patient` has one."""
+    return Finding("shared_stays", int((stays.groupby("number")["patient"].nunique() > 1).sum()))

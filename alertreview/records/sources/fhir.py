@@ -35,7 +35,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 
-from alertreview.records.sources.base import Format, Source, unread
+from alertreview.records.sources.base import Format, Source, shared_stays, unread
 from alertreview.records.sources.cells import Zones
 from alertreview.records.sources.fhir_elements import (
     Concept,
@@ -307,7 +307,8 @@ class _Reader:
                     made = [row._replace(status=status, is_date=is_date) for row in made]
                 yield from ((where, row) for row in made)
         yield from ((Place("", 1), row) for row in self._with_specimens())
-        self.findings.extend(self._zones.findings())
+        stays = pd.DataFrame(list(self._stays), columns=["patient", "number", "start"])
+        self.findings += [*self._zones.findings(), shared_stays(stays)]
         self._remark_on_zone()
 
     # What others refer to

@@ -36,7 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Format, Source, counted_codes, row_identity
+from alertreview.records.sources.base import Format, Source, counted_codes, row_identity, shared_stays
 from alertreview.records.sources.omop_duckdb import DuckTables, is_duckdb
 from alertreview.records.sources.omop_tables import (
     CsvTables,
@@ -56,7 +56,7 @@ from core.number_texts import counted
 _COLUMNS = {
     "person": "person_id gender_concept_id gender_source_value birth_datetime year_of_birth month_of_birth "
     "day_of_birth",
-    "visit_occurrence": "person_id visit_concept_id visit_start_datetime visit_start_date "
+    "visit_occurrence": "visit_occurrence_id person_id visit_concept_id visit_start_datetime visit_start_date "
     "visit_end_datetime visit_end_date care_site_id",
     "visit_detail": "person_id visit_detail_start_datetime visit_detail_start_date care_site_id",
     "measurement": "person_id measurement_concept_id measurement_source_value measurement_source_concept_id "
@@ -168,6 +168,7 @@ class _Reader:
         )
         self._persons = np.zeros(0, dtype=np.int64)
         self._strangers: set[int] = set()
+        self._stays: list[pd.DataFrame] = []
         unit_ids: set[int] = set()
         self._shared = {stem: self._shared_values(table, stem, unit_ids) for table, stem in _SOURCE_CODED.items()}
         self._units = _names_by_id(tables, "concept", "concept_id", ["concept_code"], only=unit_ids)
@@ -208,6 +209,8 @@ class _Reader:
         if self._strangers:
             n = counted(len(self._strangers), "patient")
             self._tables.remarks.append(f"visit_occurrence names {n} without a row in person: sex and age are missing.")
+        if self._stays:
+            self._tables.findings.append(shared_stays(pd.concat(self._stays)))
         self._tables.findings.extend(self._zones.findings())
 
     def _shared_values(self, table: str, stem: str, unit_ids: set[int]) -> set[str]:
@@ -250,6 +253,9 @@ class _Reader:
         what = np.where(~counts, "EXCLUDED", np.where(zero, "ZERO_LENGTH", "ADMISSION"))
         # Stays are numbered by their place in the table, because identifiers may be negative and -1 means "unknown".
         number = np.where(what == "ADMISSION", rows.first_row + np.arange(rows.n), -1)
+        if rows.has("visit_occurrence_id"):
+            stays = pd.DataFrame({"number": rows.text("visit_occurrence_id"), "patient": subject})
+            self._stays.append(stays[(number >= 0) & (stays["number"] != "")])
         codes = pd.Series("VISIT//", index=range(rows.n)) + concept.astype(str) + "//"
         yield _chunk(subject, start, codes + what).assign(stay=number)
         closed = (what == "ADMISSION") & end.notna().to_numpy()

@@ -171,9 +171,8 @@ class _Reader:
                 if key and value and tidy(out.setdefault(key, value)) != tidy(value):
                     differing.add(key)
         if differing:
-            said = (
-                f"{table.file.name} has {len(differing):,} {lookup.key} with several {lookup.value}: the first counts."
-            )
+            keys = " and ".join(_columns_of(lookup.key))
+            said = f"{table.file.name} has {len(differing):,} {keys} with several {lookup.value}: the first counts."
             self.remarks += [said] if said not in self.remarks else []
         return out
 

@@ -1,5 +1,6 @@
 """Kinds of doubtful records beyond single examples: what each has to come to, and what the report has to say."""
 
+import json
 from dataclasses import replace
 
 import pandas as pd
@@ -265,3 +266,39 @@ def test_a_rule_that_takes_units_for_labs_is_refused(source_format, pattern, tmp
     own.write_text(yaml.safe_dump({**content, "rules": rules}), encoding="utf-8")
     with pytest.raises(MappingError, match="takes units for items, such as 'mmol/L' in "):
         build_cohort(write(hospital(), source_format, tmp_path / "source"), format=source_format, mapping=own)
+
+
+def _renumbered_meds(folder, change):
+    path = folder / "data" / "0.parquet"
+    table = pq.read_table(path)
+    stays = [change(each) for each in table["subject_id"].to_pylist()]
+    pq.write_table(table.append_column("hadm_id", pa.array(stays, pa.int64())), path)
+
+
+def _renumbered_omop(folder, change):
+    path = folder / "visit_occurrence.csv"
+    table = pd.read_csv(path, dtype="str", keep_default_na=False)
+    table.assign(visit_occurrence_id=table["person_id"].map(lambda each: change(int(each)))).to_csv(path, index=False)
+
+
+def _renumbered_fhir(folder, change):
+    path = folder / "Encounter.000.ndjson"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    named = [{**each, "id": f"E{change(int(each['subject']['reference'][-3:]))}"} for each in lines]
+    path.write_text("".join(json.dumps(each) + "\n" for each in named), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("source_format", "renumber"),
+    [("meds", _renumbered_meds), ("omop", _renumbered_omop), ("fhir", _renumbered_fhir)],
+)
+@pytest.mark.parametrize(("change", "n"), [(lambda i: i + 1, 0), (lambda i: max(i, 1), 1), (lambda i: 1, 1)])
+def test_patients_with_one_number_of_a_stay_each_have_their_own_and_it_is_told(
+    source_format, renumber, change, n, tmp_path
+):
+    folder = write(hospital(), source_format, tmp_path)
+    renumber(folder, change)
+    cohort, report = imported(folder, source_format)
+    assert (len(cohort.stays), len(cohort.instances)) == (N_PATIENTS, N_INSTANCES)
+    assert checks(report, Severity.YELLOW).get("shared_stays", 0) == n
+    assert not checks(report)

@@ -17,6 +17,7 @@ from alertreview.records.sources.formats import detect_format
 from alertreview.records.sources.tables import read
 from core.errors import MappingError, SourceError
 from core.events.mapping import load_mapping, parse_mapping
+from core.events.plausibility import Severity
 from tests.support.frames import assert_same_frame
 from tests.support.records import counted
 
@@ -261,11 +262,37 @@ def test_a_remark_calls_off_a_row_of_mimic_iv_that_has_no_result(tmp_path, value
     assert next(check for check in report.checks if check.name == "never_done").count == 2 - n
 
 
+def shared_stays(report):
+    return next((each.severity, each.count) for each in report.checks if each.name == "shared_stays")
+
+
 def test_two_patients_of_eicu_with_one_number_of_a_stay_each_have_their_own_hours(tmp_path):
     patient = EICU["patient"] + "14,1,003-8,Male,50,,2015,0,Floor,3000,Alive,MICU,20:00:00\n"
-    snapshot, _ = imported(write(tmp_path, EICU, patient=patient))
+    snapshot, report = imported(write(tmp_path, EICU, patient=patient))
     events = snapshot.events_of("003-8")
     assert events.loc[events["kind"] == "ADMISSION", "time"].dt.hour.tolist() == [20]
+    assert shared_stays(report) == (Severity.YELLOW, 1)
+
+
+@pytest.mark.parametrize(
+    ("tables", "admissions", "diagnoses"),
+    [(MIMIC_IV, "hosp/admissions", "hosp/diagnoses_icd"), (MIMIC_III, "ADMISSIONS", "DIAGNOSES_ICD")],
+)
+def test_two_patients_of_mimic_with_one_hadm_id_each_have_their_own_stay(tmp_path, tables, admissions, diagnoses):
+    def with_another(table: str, hadm_id: str, *years: str) -> str:
+        row = tables[table].splitlines()[-1].replace("7,70,", f"8,{hadm_id},").replace(*years)
+        return f"{tables[table]}{row}\n"
+
+    for hadm_id, n in (("80", 0), ("70", 1)):
+        changes = {
+            admissions: with_another(admissions, hadm_id, "2150", "2160"),
+            diagnoses: with_another(diagnoses, hadm_id, "2150", "2160"),
+        }
+        snapshot, report = imported(write(tmp_path / hadm_id, tables, **changes))
+        assert snapshot.stays["discharged_at"].dt.year.tolist() == [2150, 2160]
+        facts = snapshot.facts.query("kind == 'DIAGNOSIS'")
+        assert facts.set_index("patient_id")["start"].dt.year.to_dict() == {"7": 2150, "8": 2160}
+        assert shared_stays(report) == (Severity.YELLOW if n else Severity.OK, n)
 
 
 def test_a_unit_stay_of_eicu_with_two_clock_times_is_remarked_on(tmp_path):
