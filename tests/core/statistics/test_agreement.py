@@ -16,7 +16,14 @@ from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
 from core.errors import InvalidInputError
-from core.statistics.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha, raw_agreement
+from core.statistics.agreement import (
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    raw_agreement,
+    weighted_agreement,
+)
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 ALL = (raw_agreement, fleiss_kappa, krippendorff_alpha, gwet_ac1)
@@ -137,6 +144,50 @@ class TestTwoRoads:
         values = [fleiss_kappa(panel[rng.integers(0, 222, 222)]).value for _ in range(200)]
         found = fleiss_kappa(panel)
         assert (found.high - found.low) / 3.94 == pytest.approx(np.std(values), rel=0.2)
+
+    @pytest.mark.parametrize("n_categories", [None, 3, 5])
+    def test_ac1_counts_the_answers_there_are_to_choose_from(self, panel, n_categories):
+        shares = np.array([(panel == code).mean() for code in np.unique(panel)])
+        chance = np.sum(shares * (1 - shares)) / ((n_categories or shares.size) - 1)
+        agreement = raw_agreement(panel).value
+        assert_allclose(gwet_ac1(panel, n_categories=n_categories).value, (agreement - chance) / (1 - chance))
+
+
+class TestWeighted:
+    """Cases of weight w stand for w cases alike."""
+
+    @staticmethod
+    def unweighted(votes, times):
+        votes = np.repeat(votes, times, axis=0)
+        return [one.value for one in (raw_agreement(votes), fleiss_kappa(votes), gwet_ac1(votes, n_categories=4))]
+
+    @staticmethod
+    def cases():
+        rng = np.random.default_rng(3)
+        votes = rng.choice([1.0, 1.0, 2.0, 3.0], (40, 1)) + rng.choice([0.0, 0.0, 0.0, 1.0], (40, 4))
+        votes[:9, 0] = votes[:4, 1] = np.nan
+        return votes, rng.integers(1, 5, 40), np.repeat(np.arange(20), 2)
+
+    def test_a_case_counts_as_often_as_its_weight_says(self):
+        votes, weight, _ = self.cases()
+        found = weighted_agreement(votes, weight, n_categories=4)
+        assert_allclose([one.value for one in found], self.unweighted(votes, weight))
+        assert [(one.n, one.left_out) for one in found] == [(40, {})] * 3
+
+    def test_the_interval_equals_leaving_out_each_patient(self):
+        votes, weight, patient = self.cases()
+        without = np.array([self.unweighted(votes[patient != p], weight[patient != p]) for p in range(20)])
+        error = np.sqrt(19 / 20 * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
+        found = weighted_agreement(votes, weight, n_categories=4, patient=patient)
+        assert_allclose([one.high - one.value for one in found], 2.093024054408263 * error)
+        assert_allclose([one.value - one.low for one in found], 2.093024054408263 * error)
+
+    def test_cases_with_one_vote_or_without_a_weight_are_left_out(self):
+        votes, weight, _ = self.cases()
+        more = np.vstack((votes, [[1, np.nan, np.nan, np.nan]], votes[:3]))
+        found = weighted_agreement(more, [*weight, 1.0, 0.0, np.nan, np.inf], n_categories=4)
+        assert_allclose([one.value for one in found], self.unweighted(votes, weight))
+        assert [(one.n, one.left_out) for one in found] == [(40, {"fewer than two votes, or no weight": 4})] * 3
 
 
 class TestInvariance:

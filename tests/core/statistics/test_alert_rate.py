@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy import stats
 
 from core.errors import InvalidInputError
 from core.statistics.alert_rate import Budget, share_of_cases, true_alert_rate
@@ -87,8 +88,9 @@ def test_cases_without_a_score_are_not_of_the_curve():
 
 
 @pytest.mark.parametrize(("y", "budget"), [([1.0, 0.0], Budget(0.1, 0.9, 1)), ([np.nan, np.nan], 0.1)])
-def test_no_decided_case_inside_the_budget_says_so(y, budget):
-    found = points_of(y, [0.2, 0.1], [1.0, 1.0], 10, [budget])[0]
+@pytest.mark.parametrize("score", [[0.2, 0.1], [np.nan, np.nan]])
+def test_no_decided_case_inside_the_budget_says_so(y, budget, score):
+    found = points_of(y, score, [1.0, 1.0], 10, [budget])[0]
     assert found.rate.reason == "not computable: no decided case is inside this budget"
     assert found.n_cases == 0
 
@@ -127,10 +129,13 @@ def test_the_interval_of_a_share_equals_leaving_out_each_patient():
     assert_allclose((found.low, found.high), logit_interval(y.mean(), error, t_quantile(0.95, units.size - 1)))
 
 
-def test_a_share_of_all_has_an_interval_below_one():
-    found = share_of_cases([1, 1, 1, 1], ["a", "b", "c", "d"])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_a_share_of_all_has_wilsons_interval_of_its_patients(level):
+    found = share_of_cases([1, 1, 1, 1, 1], ["a", "b", "c", "d", "d"], level=level)
     assert found.value == found.high == 1.0
-    assert 0.2 < found.low < 0.9
+    # Wilson's limit of a share of 1 is n / (n + q^2); q is Student's t with 4 - 1 degrees of freedom.
+    assert_allclose(found.low, 4 / (4 + stats.t.ppf(0.5 + level / 2, 3) ** 2))
+    assert "Wilson" in found.method
 
 
 def test_a_share_of_no_labelled_case_says_so():

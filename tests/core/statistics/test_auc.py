@@ -168,11 +168,12 @@ class TestNotComputable:
             assert found.reason.startswith("not computable: ")
             assert why in found.reason
 
-    def test_one_positive_case_gives_a_value_without_an_interval(self):
-        found = delong_interval([0, 1, 0], [1.0, 2.0, 3.0])
+    @pytest.mark.parametrize(("y", "one"), [([0, 1, 0], "positive"), ([1, 0, 1], "negative")])
+    def test_one_case_of_a_class_gives_a_value_without_an_interval(self, y, one):
+        found = delong_interval(y, [1.0, 2.0, 3.0])
         assert found.value == 0.5
         assert found.low is None
-        assert "one positive case only" in found.reason
+        assert f"one {one} case only" in found.reason
 
     def test_complete_separation_gives_a_value_without_an_interval(self):
         found = delong_interval([0, 0, 1, 1], [1.0, 2.0, 3.0, 4.0])

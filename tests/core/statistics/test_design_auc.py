@@ -60,6 +60,31 @@ def test_weights_of_a_stratum_add_up_to_its_candidates():
             np.testing.assert_allclose((positive + negative)[:, rows].sum(axis=1), size)
 
 
+def test_a_case_weighs_in_the_mean_of_the_draws_as_its_chance_says():
+    weight = np.repeat([1.0, 1.2, 1.8, 5.0], 30)
+    stratum, rows = (weight == 5.0).astype(int), np.arange(120)
+    draws = CandidateDraws(rows % 2 == 0, rows, stratum, np.array([9_000.0, 500.0]), weight, n_draws=2_000)
+    positive, negative = draws._weights(rows, rows, pseudo_cases=[0.1])[0]
+    mean = (positive + negative).mean(axis=0).reshape(4, 30).mean(axis=1)
+    np.testing.assert_allclose(mean, [75.0, 90.0, 135.0, 500 / 30], rtol=0.02)
+
+
+def test_a_figure_is_handed_every_draw_once_however_many_a_cache_holds(monkeypatch):
+    monkeypatch.setattr("core.statistics.bayesian_bootstrap.CACHED", 7 * 60)
+    given, rows = study(), np.arange(60)
+    draws = CandidateDraws(given["y"] == 1.0, given["patients"], given["strata"], given["stratum_sizes"], np.ones(60))
+    seen = []
+    draws.interval(
+        lambda positive, negative: seen.append(positive) or negative[:, 0],
+        0.95,
+        rows,
+        pseudo_cases=[0.1],
+        is_share=False,
+    )
+    whole = draws._weights(rows, np.lexsort((given["strata"],)), [0.1])[0][0]
+    np.testing.assert_array_equal(np.vstack(seen), whole)
+
+
 @pytest.mark.parametrize("n_high", [37, 211, 364])
 def test_unequal_chances_inside_a_stratum_give_about_the_interval_of_as_many_strata(n_high):
     """High scores are chosen ten times as often as low ones: one stratum or two, the design is the same."""
@@ -106,7 +131,8 @@ def test_a_stratum_is_divided_where_chances_differ_twice_and_more():
     for scale in (1e-6, 1e6):
         assert np.array_equal(_divided_by_chance(scale * weight, stratum, size)[0], divided)
     few = _divided_by_chance(weight[:5], stratum[:5], np.array([5.0]))
-    assert (few[1] >= np.bincount(few[0])).all(), "no part has fewer candidates than cases"
+    # Two of the five candidates by weight would be 1.1: no part has fewer candidates than cases.
+    np.testing.assert_allclose(few[1], [2.0, 5 * 5.9 / 12.9, 5 * 4.1 / 12.9])
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.5])
@@ -365,12 +391,12 @@ def test_the_effective_number_of_patients_is_that_of_the_rarer_class_and_of_whol
     patient, y = np.arange(40), np.zeros(40)
     y[[20, 21, 22]] = 1.0
 
-    def n_effective(y, patient):
-        every = np.ones(40, dtype=bool)
-        return CandidateDraws(y == 1.0, patient, strata, size, np.ones(40)).n_effective(every)
+    def n_effective(y, patient, inside=patient >= 0):
+        return CandidateDraws(y == 1.0, patient, strata, size, np.ones(40)).n_effective(inside)
 
     assert n_effective(y, patient) == n_effective(1.0 - y, patient) == 3.0
     assert n_effective(y, np.where(y == 1.0, 99, patient)) == 1.0
+    assert n_effective(y, patient, inside=patient != 20) == 2.0
     y[0] = 1.0
     assert n_effective(y, patient) == pytest.approx((10.0 + 3 * 2.0) ** 2 / (10.0**2 + 3 * 2.0**2))
     assert n_effective(np.zeros(40), patient) == 0.0

@@ -2,7 +2,7 @@
 
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
+from scipy import special, stats
 from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import InvalidInputError
@@ -27,7 +27,14 @@ def test_not_computable_is_a_value_with_a_reason():
     ],
 )
 def test_a_figure_is_written_with_its_interval(figure, words):
-    assert figure.text() == words
+    assert figure.text() == figure.full_text() == words
+
+
+def test_a_missing_interval_says_why_in_a_table_only():
+    figure = Estimate(0.5, reason="interval not computable: one patient")
+    assert (figure.text(), figure.full_text()) == ("0.50", "0.50 (no interval: one patient)")
+    missing = not_computable("one reader only")
+    assert missing.full_text() == missing.reason
 
 
 @pytest.mark.parametrize("share", [1e-9, 0.0004, 0.0049, 0.0051, 0.5, 0.9949, 0.9951, 0.9996, 1 - 1e-9])
@@ -53,6 +60,14 @@ def test_wilson_equals_that_of_statsmodels_for_whole_numbers():
 def test_the_logit_interval_never_leaves_zero_and_one(value):
     low, high = logit_interval(value, 0.4, 3.0)
     assert 0 <= low < value < high <= 1
+
+
+@pytest.mark.parametrize("value", [0.02, 0.5, 0.9])
+def test_the_logit_interval_is_even_on_the_logit_scale_and_for_small_errors_on_that_of_the_value(value):
+    low, high = special.logit(logit_interval(value, 0.01, 2.0))
+    assert_allclose((low + high) / 2.0, special.logit(value), atol=1e-12)
+    low, high = logit_interval(value, 1e-6, 2.0)
+    assert_allclose((value - low, high - value), 2e-6, rtol=1e-3)
 
 
 def test_the_t_quantile_is_wider_than_the_normal_one_and_closes_on_it():

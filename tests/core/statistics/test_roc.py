@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from core.statistics.auc import BAND_AT, roc_curve
+from core.statistics.auc import BAND_AT, BAND_SEED, N_RESAMPLES, roc_curve
 from core.statistics.weighted_auc import weighted_auc
 
 FEW = settings(max_examples=30, deadline=None)
@@ -45,12 +45,28 @@ def test_the_band_holds_the_curve_and_is_the_same_every_time():
     y, score, patient = many()
     first, second = (roc_curve(y, score, patient=patient) for _ in range(2))
     assert first == second
+    assert first.reason == roc_curve(y, score, patient=patient, band=False).reason == ""
     at, height = np.array(first.false_alert_fraction), np.array(first.found_fraction)
     for x, low, high in zip(first.band_at, first.band_low, first.band_high, strict=True):
         top = height[np.flatnonzero(at <= x + 1e-12).max()]
         assert low <= high
         assert low <= top + 0.05
     assert first.band_at == tuple(BAND_AT)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_band_spans_the_curves_of_resampled_patients(level):
+    y, score, patient = many()
+    rng, n = np.random.default_rng(BAND_SEED), int(patient.max()) + 1
+    heights = []
+    for _ in range(N_RESAMPLES):
+        rows = np.concatenate([np.flatnonzero(patient == p) for p in rng.integers(0, n, n)])
+        drawn = roc_curve(y[rows], score[rows], band=False)
+        heights.append(np.interp(BAND_AT, drawn.false_alert_fraction, drawn.found_fraction))
+    curve = roc_curve(y, score, patient=patient, level=level)
+    seen = np.interp(BAND_AT, curve.false_alert_fraction, curve.found_fraction)
+    for end, share, hold in ((curve.band_low, 1 - level, np.minimum), (curve.band_high, 1 + level, np.maximum)):
+        assert_allclose(end, hold(np.quantile(heights, share / 2, axis=0), seen), atol=1e-12)
 
 
 def test_the_order_of_cases_does_not_move_the_band():
@@ -80,3 +96,8 @@ def test_one_class_from_one_patient_has_a_curve_without_band():
     assert found.found_fraction[-1] == 1
     assert found.band_at == ()
     assert "too few patients" in found.reason
+
+
+@pytest.mark.parametrize(("patient", "has_band"), [("aaaa", False), ("aabb", True)])
+def test_a_band_needs_two_patients(patient, has_band):
+    assert bool(roc_curve([1, 0, 1, 0], [3, 1, 2, 0], patient=list(patient)).band_at) == has_band
