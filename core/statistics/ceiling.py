@@ -10,8 +10,7 @@ majority,
     1/2 + (A - 1/2) (PPV + NPV - 1),
 
 where PPV and NPV say how often a positive, a negative majority label is true. The ceiling is its value at A = 1:
-(PPV + NPV) / 2. With equal errors e = 1 - a = b, Fleiss' kappa and the share q of positive votes give
-(1 - 2 e)^2 = 4 kappa q (1 - q) + (2 q - 1)^2 (`reader_error`).
+(PPV + NPV) / 2.
 """
 
 import math
@@ -21,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from core.errors import InvalidInputError
 from core.statistics.bayesian_bootstrap import N_DRAWS, PSEUDO_CASES_OF_AUC, limits
 from core.statistics.consensus import FloatArray
 from core.statistics.estimate import ONE_PATIENT, Ceiling, Estimate, check_level, not_computable
@@ -29,35 +27,6 @@ from core.statistics.estimate import ONE_PATIENT, Ceiling, Estimate, check_level
 N_STEPS = 100
 CONTRADICTED = "the votes contradict a model of two classes of cases and readers who are alike"
 NO_BETTER_THAN_CHANCE = "readers agree no better than chance, so no detector can be shown to be better than chance"
-
-
-def reader_error(kappa: float, positive_share: float) -> float:
-    """Return the probability in [0, 0.5) that a vote is wrong, from Fleiss' kappa and the share of positive votes.
-
-    Kappa, of "positive or not", lies in (0, 1], the share in (0, 1).
-
-    Examples
-    --------
-    >>> round(reader_error(0.2647, 0.32), 3)
-    0.2
-    """
-    if not 0.0 < positive_share < 1.0 or not 0.0 < kappa <= 1.0:
-        raise InvalidInputError(
-            f"kappa {kappa} and share of positive votes {positive_share} must lie above 0 and at most (below) 1."
-        )
-    return float(_error(np.array(kappa), np.array(positive_share)))
-
-
-def _error(kappa: NDArray[np.float64], share: FloatArray) -> FloatArray:
-    product = 4.0 * np.maximum(kappa, 0.0) * share * (1.0 - share) + (2.0 * share - 1.0) ** 2
-    error: FloatArray = 0.5 * (1.0 - np.sqrt(np.minimum(product, 1.0)))
-    return error
-
-
-def _ceiling(error: FloatArray, share: FloatArray, n_readers: int) -> FloatArray:
-    """Return the ceiling of readers with equal errors; .5 where the model leaves one class only."""
-    slope = np.where(error < 0.5, 1.0 - 2.0 * error, 1.0)
-    return _majority_ceiling(1.0 - error, error, np.clip((share - error) / slope, 0.0, 1.0), n_readers)
 
 
 def _majority_ceiling(found: FloatArray, false: FloatArray, truth: FloatArray, n_readers: int) -> FloatArray:
