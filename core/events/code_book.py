@@ -21,6 +21,7 @@ from core.events.spelling import (
     is_rounded_code,
     look_of,
     name_key,
+    says_missing,
     twin_key,
     without_zeros,
 )
@@ -458,7 +459,7 @@ def different_texts(column: pd.Series) -> tuple[list[str], npt.NDArray[np.intege
 class Words:
     """Texts, numbered in the order in which they are first met.
 
-    The empty text is number 0 and stands for a missing one.
+    The empty text is number 0 and stands for a missing one, as do texts that say so.
     """
 
     def __init__(self) -> None:
@@ -475,7 +476,7 @@ class Words:
     def numbers(self, column: pd.Series) -> npt.NDArray[np.int32]:
         """Return the numbers of a column of texts, of str or category."""
         texts, places = different_texts(column)
-        found = [self.number(text) for text in texts]
+        found = [0 if says_missing(text) else self.number(text) for text in texts]
         numbers: npt.NDArray[np.int32] = np.array([*found, 0], dtype=np.int32)[places]
         return numbers
 

@@ -105,8 +105,8 @@ def _visible(text: str) -> str:
     return "".join(each for each in text if each.isspace() or unicodedata.category(each) not in ("Cf", "Cc"))
 
 
-_NOTHING_WORDS = "n/a #n/a na nan nat nil none null (null) unk unknown missing"
-_NOTHING = frozenset(["", "-", "--", "---", ".", "?", "\\n"]).union(_NOTHING_WORDS.split())
+_MISSING = frozenset(["n/a", "#n/a", "na", "<na>", "nan", "nat", "null", "(null)", "\\n", "."])
+_NOTHING = _MISSING.union(["", "-", "--", "---", "?", "nil", "none", "unk", "unknown", "missing"])
 NO_DATES = frozenset(["0000-00-00", "0000-00-00 00:00:00", "00000000", "00000000000000"])
 """Times that say that there is none."""
 
@@ -120,6 +120,14 @@ def stands_for_nothing(text: str) -> bool:
     (True, True, False)
     """
     return text.casefold() in _NOTHING
+
+
+def says_missing(text: str) -> bool:
+    """Return whether a text is what programs write for a missing value; ``-`` and ``none`` may be results."""
+    return len(text) <= _LONGEST_MISSING and tidy(text).casefold() in _MISSING
+
+
+_LONGEST_MISSING = 10
 
 
 _WHOLE_AS_FLOAT = re.compile(r"(\d{1,15})\.0+", re.ASCII)
@@ -303,12 +311,15 @@ _COMPARED = (
     (re.compile(r"^(?:greater than|more than|above|over) (?=\d)", re.IGNORECASE), ">"),
 )
 _WRAPPED = re.compile(r'^=?"(.*)"$|^\'(?=[\d<>+.-])')
+_FLAG_BEFORE = re.compile(r"^(?:\((?:HH?|LL?|N)\)|(?:HH?|LL?)(?= )|\*+|[\u2191\u2193]+) ?(?=[<>+-]?\d)")
 _FLAG = re.compile(r"(?<=\d)(?: ?\((?:HH?|LL?|N)\)| ?(?:HH?|LL?)| ?\*+| ?[\u2191\u2193]+)$")
 _TIMES_TEN = re.compile(r"(?<=\d) ?(?:[x\u00d7*\u00b7\u22c5] ?10(?:\^|\*\*?|e))([+-]?\d{1,2})(?!\d)", re.IGNORECASE)
 _MIDDLE_POINT = re.compile("(?<=\\d)[\u00b7\u2219\u22c5](?=\\d)")
 _SPACED = re.compile(r"(?<![\d.,' ])(\d{1,3})((?:[ ']\d{3})+)(?![\d ])")
 _WITH_UNIT = re.compile(r"([<>]?=?[+-]?[\d.,]*\d(?:[eE][+-]?\d{1,3})?) ?([^\d\s.,+*:-].*)")
 _STARTS = re.compile(r"[^\w]{0,3}\d")
+_OF_SPREADSHEET = re.compile(r"#{2,}|#(?:VALUE!|REF!|DIV/0!|NUM!|NAME\?|NULL!)", re.IGNORECASE)
+"""What stands in a cell whose number a spreadsheet could not compute or show."""
 _EXPONENT = r"(?:[eE][+-]?\d{1,3})?"
 _NUMBER = re.compile(rf"[<>]?=?([+-]?(?:\d+(?:\.\d*)?|\.\d+){_EXPONENT})")
 _WITH_COMMA = re.compile(rf"[<>]?=?([+-]?)(\d{{1,3}}(?:\.\d{{3}})+|\d+),(\d+{_EXPONENT})")
@@ -373,7 +384,7 @@ def numbers_in_texts(texts: Sequence[str]) -> Numbers:
                 written[i] = DOUBTFUL
         elif match := _WITH_COMMA.fullmatch(text):
             values[i], written[i] = _decimal(match), COMMA
-        elif _STARTS.match(text):
+        elif _STARTS.match(text) or _OF_SPREADSHEET.fullmatch(texts[i].strip()):
             written[i] = UNREAD
     if not points and (written == COMMA).any():
         for i in np.flatnonzero(written == DOUBTFUL).tolist():
@@ -408,6 +419,7 @@ def _number_and_unit(text: str) -> tuple[str, str]:
         text = "".join(str(unicodedata.decimal(each, each)) for each in text)
     for words, sign in _COMPARED:
         text = words.sub(sign, text)
+    text = _FLAG_BEFORE.sub("", text)
     text = _FLAG.sub("", _SIGN.sub(r"\1\2\3", text, count=1))
     text = _MIDDLE_POINT.sub(".", _TIMES_TEN.sub(r"e\1", text))
     text = _SPACED.sub(lambda match: match.group(1) + re.sub("[ ']", "", match.group(2)), text)
@@ -449,7 +461,8 @@ def _decimal(match: "re.Match[str]") -> float:
     return float(f"{sign}{whole.replace('.', '')}.{decimals}")
 
 
-_ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}(?::?\d{2}(?::?\d{2})?)?))?"
+_ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-](?:0\d|1[0-5])(?::?[0-5]\d(?::?[0-5]\d)?)?))?"
+"""No clock is 16 hours or more away from UTC."""
 _TIME = re.compile(
     r"'?(?P<y>\d{4})(?P<d>[-/.])(?P<m>\d{2})(?P=d)(?P<day>\d{2})"
     rf"(?:[T ](?P<h>\d{{1,2}}):(?P<min>\d{{2}})(?::(?P<s>\d{{2}})(?:[.,](?P<f>\d{{1,9}}))?)?"
@@ -458,7 +471,7 @@ _TIME = re.compile(
 )
 _COMPACT = re.compile(
     r"(?P<y>\d{4})(?P<m>\d{2})(?P<day>\d{2})"
-    r"(?:T?(?P<h>\d{2})(?P<min>\d{2})(?:(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?(?P<zone>Z|[+-]\d{4})?)?",
+    r"(?:T?(?P<h>\d{2})(?P<min>\d{2})(?:(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?(?P<zone>Z|[+-](?:0\d|1[0-5])[0-5]\d)?)?",
     re.IGNORECASE | re.ASCII,
 )
 TIME_SPELLINGS = "2026-02-28, 2026-02-28 06:15, 2026-02-28T06:15:00.5+01:00, 20260228061500"

@@ -351,3 +351,25 @@ def test_splits_survive_an_identifier_that_went_through_a_float(tmp_path):
     splits.to_parquet(folder / "metadata" / "subject_splits.parquet")
     cohort, _ = imported(folder, "meds")
     assert cohort.patients["source_split"].eq("train").all()
+
+
+@pytest.mark.parametrize("word", ["NaN", "NA", "null", "<NA>", "#N/A", "(null)", "."])
+@pytest.mark.parametrize("source_format", ["csv", "omop"])
+def test_what_programs_write_into_empty_cells_leaves_them_empty(tmp_path, source_format, word):
+    def written(place, nothing):
+        path = write(
+            [replace(act, value="") if act.value == "4.1" else act for act in hospital()], source_format, place
+        )
+        for file in place.glob("*.csv"):
+            table = pd.read_csv(file, dtype="str", keep_default_na=False)
+            table.replace("", nothing).to_csv(file, index=False)
+        return imported(path, source_format)
+
+    (plain, expected), (cohort, report) = written(tmp_path / "plain", ""), written(tmp_path / "said", word)
+    pd.testing.assert_frame_equal(cohort.events, plain.events)
+    assert check(report, "empty_results").count == check(expected, "empty_results").count > 0
+    path = tmp_path / "said" / ("records.csv" if source_format == "csv" else "measurement.csv")
+    table = pd.read_csv(path, dtype="str", keep_default_na=False)
+    table.assign(**{table.columns[0]: [word, *table.iloc[1:, 0]]}).to_csv(path, index=False)
+    with pytest.raises(SourceError, match=r"has no (patient|person_id)"):
+        imported(path if source_format == "csv" else path.parent, source_format)

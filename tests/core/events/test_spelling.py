@@ -126,7 +126,10 @@ def test_numbers_are_read_in_every_spelling(text, value):
 
 @pytest.mark.parametrize(
     "text",
-    ["1+", "1:40", "0-2", "10^5", "1.2.3", "120/80", "5 inch", "4.2-", "(4.2)", "12 34", "1 2345", "1_000", "$5"],
+    [
+        *("1+", "1:40", "0-2", "10^5", "1.2.3", "120/80", "5 inch", "4.2-", "(4.2)", "12 34", "1 2345", "1_000", "$5"),
+        *("########", " #VALUE!", "#DIV/0!"),
+    ],
 )
 def test_what_begins_like_a_number_and_is_none_is_counted(text):
     values, written, *_ = numbers_in_texts([text])
@@ -147,7 +150,7 @@ def test_a_point_is_a_thousand_among_decimal_commas_alone():
     assert numbers_in_texts(["7.412"]).values.tolist() == [7.412]
 
 
-@pytest.mark.parametrize("text", ["NULL", "null", "n/a", "N/A", "-", "\\N", "#N/A", "None", "NaN", ""])
+@pytest.mark.parametrize("text", ["NULL", "null", "n/a", "N/A", "-", "\\N", "#N/A", "None", "NaN", "<NA>", ""])
 def test_words_for_nothing_are_known(text):
     assert stands_for_nothing(text)
 
@@ -241,6 +244,9 @@ def test_times_are_read_in_the_spellings_of_the_list(text, iso, offset):
         "2026-01-01 13:00 PM",
         "2026-01-01 0:30 AM",
         "46023.4",
+        "2026-01-01 10:00+25:00",
+        "2026-01-01 10:00-05:99",
+        "20260101T1000+1700",
     ],
 )
 def test_a_time_that_leaves_doubt_is_none(text):
@@ -254,10 +260,12 @@ def test_an_error_shows_the_shape_of_a_value_and_nothing_of_a_patient():
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("4.8H", 4.8), ("4.8 x10E3", 4800), ("- 4.8", -4.8), ("less than 4.8", 4.8), ("Greater than 4.8", 4.8)],
+    [("4.8H", 4.8), ("4.8 x10E3", 4800), ("- 4.8", -4.8), ("less than 4.8", 4.8), ("Greater than 4.8", 4.8)]
+    + [(f"{flag}4.8", 4.8) for flag in ("H ", "LL ", "(L) ", "*", "** ", "\u2193 ")]
+    + [("L <4.8", 4.8), ("H1", np.nan), ("L4", np.nan)],
 )
 def test_a_flag_a_power_and_a_comparison_leave_the_number(text, number):
-    assert numbers_in_texts([text]).values.tolist() == [number]
+    np.testing.assert_equal(numbers_in_texts([text]).values, [number])
 
 
 @pytest.mark.parametrize(
