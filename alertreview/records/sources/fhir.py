@@ -46,6 +46,7 @@ from alertreview.records.sources.fhir_elements import (
     duration,
     ends_in,
     first,
+    instant,
     is_true,
     moment,
     name_in,
@@ -75,6 +76,7 @@ from alertreview.records.sources.text_tables import TextFile, unread_files
 from core.errors import SourceError
 from core.events.code_book import spelled_for
 from core.events.mapping import SiteMapping
+from core.events.plausibility import Finding
 from core.events.spelling import tidy
 from core.number_texts import counted
 
@@ -106,6 +108,8 @@ _DONE = frozenset(
 )
 """Statuses of FHIR R4 of what was ordered or done; the mapping says what any other status means."""
 _KNOWN = _DONE | _NOT_DONE | {""}
+_NO_PATIENT = frozenset({"Device", "Group", "Location", "Organization", "Practitioner", "Substance"})
+"""What else the subject of a resource may be."""
 _NO_ORDER = frozenset({"proposal", "plan", "option"})
 _CATEGORIES = (
     *("laboratory", "vital-signs", "LAB", "MB", "MCB", "108252007", "imaging", "procedure", "survey", "exam"),
@@ -204,6 +208,8 @@ class _Reader:
         self._zones = Zones()
         self._stays: dict[tuple[str, str, datetime | None], int] = {}
         self._foreign: Counter[str] = Counter()
+        self._strangers: Counter[str] = Counter()
+        self._n_not_done = 0
         self._former: dict[str, set[Place]] = {}
         self._waiting: list[tuple[str, Row]] = []
         self._files = self._by_type(source)
@@ -298,7 +304,11 @@ class _Reader:
                 if kind not in converters:
                     continue
                 with _refusing(where):
+                    if reference(resource, "subject").partition("/")[0] in _NO_PATIENT:
+                        self._strangers[kind] += 1
+                        continue
                     subject, why = self._subject(resource), _why_not_done(resource)
+                    self._n_not_done += bool(why)
                     not_done = Row(subject, None, f"NOT_DONE//{kind}//{why}")
                     made = [not_done] if why else list(converters[kind](resource, subject))
                     status, is_date = _status(resource), len(text(resource, _TIMED.get(kind, ""))) == _DAY
@@ -308,7 +318,10 @@ class _Reader:
                 yield from ((where, row) for row in made)
         yield from ((Place("", 1), row) for row in self._with_specimens())
         stays = pd.DataFrame(list(self._stays), columns=["patient", "number", "start"])
-        self.findings += [*self._zones.findings(), shared_stays(stays)]
+        self.findings += [*self._zones.findings(), shared_stays(stays), Finding("never_done", self._n_not_done)]
+        if self._strangers:
+            said = ", ".join(f"{kind} ({n:,})" for kind, n in self._strangers.most_common())
+            self.remarks.append(f"Left out, because they are of a device, group or place and no patient: {said}.")
         self._remark_on_zone()
 
     # What others refer to
@@ -403,7 +416,8 @@ class _Reader:
         start, end = self._time(period, "start"), self._time(period, "end")
         of_class = _class(resource)
         code = f"ENCOUNTER//{of_class}//{profile}"
-        if reference(resource, "partOf"):
+        # A part whose whole the export does not hold is all that is known of the stay.
+        if reference(resource, "partOf") in self._encounters:
             yield Row(subject, start, f"{code}//PART")
         elif start is not None and start == end:
             yield Row(subject, start, f"{code}//ZERO_LENGTH")
@@ -667,16 +681,18 @@ def _names(resource: JsonObject) -> tuple[str, ...]:
 def _former_versions(files: Mapping[str, Sequence[TextFile]]) -> tuple[dict[str, set[Place]], int]:
     """Return by type of file where the resources stand of which there is a later version elsewhere.
 
-    Resources that are equal, and those of several patients, are no versions of each other. Return also how many differ
-    under one id without saying which is later.
+    Resources that are equal, those without an id, and those of several patients are no versions of each other. Return
+    also how many differ under one id without saying which is later.
     """
     versions: dict[str, list[tuple[tuple[int, str, int], int, str, Place]]] = {}
     for kind, resource, place in _repeated(files):
         with _refusing(place):
             meta = part(resource, "meta")
-            number, updated = text(meta, "versionId"), text(meta, "lastUpdated")
+            number, updated, name = text(meta, "versionId"), instant(text(meta, "lastUpdated")), name_in(resource)
             patient = f"{reference(resource, 'subject')} {reference(resource, 'patient')}"
-            of = f"{resource.get('resourceType')} {name_in(resource)} {patient}"
+            of = f"{resource.get('resourceType')} {name} {patient}"
+        if not name:
+            continue
         rank = (int(number) if number.isdecimal() else 0, updated, len(versions.get(of, ())))
         content = {key: each for key, each in resource.items() if key not in ("fullUrl", "meta")}
         versions.setdefault(of, []).append((rank, hash(json.dumps(content, sort_keys=True)), kind, place))

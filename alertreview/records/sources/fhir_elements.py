@@ -141,12 +141,13 @@ def reference(element: JsonObject, key: str) -> str:
 
 
 def concept(element: JsonObject, key: str) -> Concept | None:
-    """Return the code of a CodeableConcept, LOINC, RxNorm, SNOMED CT and ATC first; its text if it has none."""
+    """Return the code of a CodeableConcept, LOINC, RxNorm, SNOMED CT and ATC first; what it says if it has none."""
     found = first(element, key)
     codings = [_coded(each) for each in parts(found, "coding")]
     known = [each for each in codings if each.code]
     said = _flat(text(found, "text"))
     if not known:
+        said = said or next((each.name for each in codings if each.name), "")
         return Concept("TEXT", said, said) if said else None
     best = min(known, key=lambda each: _PREFERRED.index(each.system) if each.system in _PREFERRED else len(_PREFERRED))
     return Concept(best.system, best.code, best.name or said or next((each.name for each in known if each.name), ""))
@@ -269,6 +270,15 @@ def moment(said: str, zone: ZoneInfo, naive_zone: ZoneInfo) -> datetime | None:
         return found.astimezone(zone).replace(tzinfo=None)
     except (ValueError, OverflowError):
         raise WrongElementError("is not a time of the calendar") from None
+
+
+def instant(said: str) -> str:
+    """Return an instant as a text in UTC: the order of such texts is that of time; "" if it is none."""
+    try:
+        found = datetime.fromisoformat(said)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="microseconds")
+    except (ValueError, OverflowError):
+        return ""
 
 
 def offset_of(said: str) -> str:

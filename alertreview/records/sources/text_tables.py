@@ -296,6 +296,11 @@ def look_at(file: TextFile) -> Layout:
         raise SourceError(f"{file.name}: {what} must name the columns.")
     if len(head) == _MOST_OF_A_HEADER and first == text:
         raise SourceError(f"{file.name}: its first line has a million characters and names no columns. Give a table.")
+    if first.strip().strip('"').lower().startswith("sep="):
+        raise SourceError(
+            f"{file.name}: its first line tells a spreadsheet the delimiter ({first.strip()}). Remove it: the first "
+            "line must name the columns."
+        )
     delimiter = max(_DELIMITERS, key=first.count)
     columns = tuple(tidy(name.strip().strip('"')) for name in first.split(delimiter))
     for name, times in Counter(name.lower() for name in columns).items():

@@ -184,6 +184,12 @@ def test_a_line_of_a_million_characters_is_no_header(tmp_path):
         rows_of(written(tmp_path, "patient," * 200_000))
 
 
+@pytest.mark.parametrize("line", ["sep=,", '"sep=;"', "SEP=\t"])
+def test_the_line_that_tells_a_spreadsheet_the_delimiter_is_refused_by_name(tmp_path, line):
+    with pytest.raises(SourceError, match="tells a spreadsheet the delimiter"):
+        rows_of(written(tmp_path, f"{line}\r\n{HEADER}{BODY}"))
+
+
 @pytest.mark.checklist("D2")
 def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
     monkeypatch.setattr(text_tables, "_BOMB_BYTES", 1 << 20)

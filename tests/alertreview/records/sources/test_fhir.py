@@ -24,6 +24,7 @@ from alertreview.records.sources.formats import detect_format
 from alertreview.records.sources.text_tables import TextFile
 from core.errors import SourceError
 from core.events.mapping import load_mapping, parse_mapping
+from core.events.plausibility import Severity
 from tests.support.fhir_records import (
     bundle,
     coded,
@@ -131,6 +132,7 @@ def test_codes_have_the_names_that_the_export_gives_them(tmp_path):
         ({"valueString": " cloudy "}, None, "cloudy"),
         ({"valueBoolean": False}, None, "false"),
         ({"valueCodeableConcept": coded("10828004", "Positive")}, None, "Positive"),
+        ({"valueCodeableConcept": {"coding": [{"display": "Positive"}]}}, None, "Positive"),
         ({"valueRange": {"low": {"value": 1}, "high": {"value": 2.5}}}, None, "1-2.5"),
         ({"valueRatio": {"numerator": {"value": 1}, "denominator": {"value": 128}}}, None, "1:128"),
         ({"dataAbsentReason": coded("unknown")}, None, "unknown"),
@@ -389,6 +391,55 @@ def test_lines_that_are_no_versions_of_each_other_all_count(tmp_path):
     assert sorted(found["value"].dropna()) == [4.1, 4.1, 4.2, 4.2, 4.3, 4.4]
     said = "1 resource with the id of another one of their patient, other content, and no version: all count."
     assert source.remarks == [said]
+
+
+@pytest.mark.parametrize("name", [{}, {"id": ""}, {"contained": [{"resourceType": "Specimen", "id": "s"}]}])
+@pytest.mark.parametrize("in_bundle", [True, False])
+def test_resources_without_an_id_are_no_versions_of_each_other(tmp_path, in_bundle, name):
+    results = [lab(value=each, meta={"lastUpdated": f"2026-02-01T00:00:0{each}Z"}) | name for each in range(1, 4)]
+    folder = write_export(tmp_path, patient(), encounter(), *([] if in_bundle else results))
+    if in_bundle:
+        entries = [{"resource": each} for each in results]
+        (folder / "Ada.json").write_text(dump({"resourceType": "Bundle", "type": "collection", "entry": entries}))
+    source = fhir.read(folder, mapping())
+    assert sorted(pd.concat(list(source.chunks))["value"].dropna()) == [1, 2, 3]
+    assert source.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("former", "later"),
+    [
+        ("2026-02-01T01:00:00+02:00", "2026-02-01T00:30:00Z"),
+        ("2026-02-01T00:00:00Z", "2026-02-01T00:00:00.5Z"),
+        ("2026-02-01T00:00:00.123Z", "2026-02-01T00:00:00.1234567Z"),
+    ],
+)
+def test_the_later_version_is_found_however_its_time_is_written(tmp_path, former, later):
+    for number, order_of in enumerate((1, -1)):
+        both = [version(lab(value=4.1), "a", "", former), version(lab(value=5.2), "a", "", later)][::order_of]
+        found, _ = rows(tmp_path / str(number), patient(), encounter(), *both)
+        assert list(found["value"].dropna()) == [5.2]
+
+
+def test_a_part_of_an_encounter_that_nothing_tells_of_is_a_stay(tmp_path):
+    part, whole = encounter("e2", partOf={"reference": "Encounter/e1"}), encounter()
+    assert "ENCOUNTER//IMP////ADMISSION" in codes(tmp_path / "alone", part)
+    assert codes(tmp_path / "both", part, whole)[0] == "ENCOUNTER//IMP////PART"
+
+
+def test_what_is_of_no_patient_is_left_out_and_named(tmp_path):
+    others = [lab(value=9, subject={"reference": each}) for each in ("Device/1", "http://a.org/fhir/Group/2")]
+    found, source = rows(tmp_path, *WHOLE, *others)
+    assert list(found["value"].dropna()) == [4.1]
+    said = "Left out, because they are of a device, group or place and no patient: Observation (2)."
+    assert source.remarks == [said]
+
+
+def test_what_was_not_done_is_doubted_where_it_is_much(tmp_path):
+    called_off = [order(f"2026-01-0{day}T09:00:00Z", status="cancelled") for day in (1, 2, 3)]
+    _, report = build_cohort(write_export(tmp_path, *WHOLE, *called_off), format="fhir", min_positive=1)
+    check = next(each for each in report.checks if each.name == "never_done")
+    assert (check.severity, check.count) == (Severity.YELLOW, 3)
 
 
 @pytest.mark.parametrize("status", ["active", "on-hold", "completed", "stopped", "ended"])
