@@ -25,6 +25,7 @@ from core.events.parts import EventStream, MakeSpill, MemorySpill
 from core.events.reading import ROWS_PER_PART, StreamBuilder
 from core.events.sudden_change import with_sudden_change
 from core.kinds import EventKind
+from core.number_texts import counted
 
 EditMapping = Callable[[SiteMapping], SiteMapping]
 
@@ -158,9 +159,15 @@ def read_records(
         builder.add(found.rows)
         if found.remark:
             builder.remark(found.remark)
+    splits = {_patient(site, subject): split for subject, split in opened.splits.items()}
+    without = sum(_patient(site, str(subject)) not in splits for subject in builder.subjects) if splits else 0
+    if without:
+        builder.remark(
+            f"{without:,} of {counted(len(builder.subjects), 'patient')} have no split in subject_splits.parquet: a "
+            "split by source leaves them out."
+        )
     stream, counts = builder.finish_parts()
     progress("reading", _SHARE_READ)
-    splits = {_patient(site, subject): split for subject, split in opened.splits.items()}
     about = About(source=opened.name, splits=splits, simulated=opened.simulated)
     return Records(stream, counts, site, about, builder.facts)
 

@@ -1,7 +1,7 @@
 """What every health record source offers: chunks of rows with codes, and what is known beside them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -100,3 +100,17 @@ def row_identity(columns: dict[str, object]) -> npt.NDArray[np.int64]:
 def shared_stays(stays: pd.DataFrame) -> Finding:
     """Count the different `number` of stays under which more than one `patient` has one."""
     return Finding("shared_stays", int((stays.groupby("number")["patient"].nunique() > 1).sum()))
+
+
+def lacking(columns_of: Mapping[str, Collection[str]]) -> list[str]:
+    """Say which files of a source lack columns that others have; `columns_of` are the columns read, by file."""
+    every = set[str]().union(*columns_of.values())
+    files: dict[str, list[str]] = {}
+    for file, columns in columns_of.items():
+        if missing := ", ".join(sorted(every.difference(columns))):
+            files.setdefault(missing, []).append(file)
+    return [
+        f"{', '.join(names[:3])}{f' and {len(names) - 3:,} more' if names[3:] else ''}: without the column {missing} "
+        "of the other files; what would stand there is missing."
+        for missing, names in files.items()
+    ]

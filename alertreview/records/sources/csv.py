@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Format, Source, counted_codes, unread
+from alertreview.records.sources.base import Format, Source, counted_codes, lacking, unread
 from alertreview.records.sources.text_tables import (
     Layout,
     TextFile,
@@ -23,7 +23,7 @@ from alertreview.records.sources.text_tables import (
 )
 from core.errors import SourceError
 from core.events.mapping import CsvColumns, SiteMapping
-from core.events.spelling import number_in_text
+from core.events.spelling import number_in_text, says_missing
 
 _N_BATCHES_TO_LOOK_AT = 5
 _ADVICE = (
@@ -43,6 +43,13 @@ def read(source: Path, mapping: SiteMapping) -> Source:
     remarks = guesses(zip(files, layouts, strict=True))
     columns = [_columns(file, layout, mapping.csv) for file, layout in zip(files, layouts, strict=True)]
 
+    details = {*mapping.details.values()}
+    remarks += lacking(
+        {
+            file.name: {*(getattr(mapping.csv, ours) for ours in of), *details.intersection(layout.columns)}
+            for file, layout, of in zip(files, layouts, columns, strict=True)
+        }
+    )
     findings, zones = unread(unread_files(source), remarks), cells.Zones()
 
     def chunks() -> Iterator[pd.DataFrame]:
@@ -121,8 +128,9 @@ def _either(first: pd.Categorical, second: object) -> pd.Series:
     if not isinstance(second, pd.Categorical):
         return pd.Series(first)
     texts, said = pd.Series(first).astype("object"), pd.Series(second).astype("object")
+    nothing = {each for each in first.categories if says_missing(each)}
     numeric = {each for each in second.categories if not np.isnan(number_in_text(each))}
-    return texts.where(texts.notna() & ~said.isin(numeric), said).astype("category")
+    return texts.where(texts.notna() & ~texts.isin(nothing) & ~said.isin(numeric), said).astype("category")
 
 
 def code_counts(source: Path, csv_columns: CsvColumns) -> Counter[str]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from alertreview.files import parse_json
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, row_identity, unread
+from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, lacking, row_identity, unread
 from alertreview.records.sources.text_tables import is_ignored, refuse_archives, require_no_bomb, unread_files
 from core.errors import SourceError
 from core.events.code_book import spelled_for
@@ -172,6 +172,9 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
     extra = {"text": mapping.columns.text or "text_value", "unit": mapping.columns.unit}
     extra |= {"known_at": mapping.columns.known_at, "stay": mapping.columns.stay, "end": mapping.columns.end}
     extra |= {"status": mapping.columns.status or "status", "order": mapping.columns.order}
+    optional = {*extra.values(), *mapping.details.values()}
+    names = {f"{path.parent.name}/{path.name}": open_parquet(path).schema_arrow.names for path in paths}
+    remarks += lacking({name: optional.intersection(columns) for name, columns in names.items()})
     for path in paths:
         schema = open_parquet(path).schema_arrow
         said = {"code", *(extra[each] for each in ("text", "unit", "status"))}

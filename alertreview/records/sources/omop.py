@@ -172,6 +172,12 @@ class _Reader:
         unit_ids: set[int] = set()
         self._shared = {stem: self._shared_values(table, stem, unit_ids) for table, stem in _SOURCE_CODED.items()}
         self._units = _names_by_id(tables, "concept", "concept_id", ["concept_code"], only=unit_ids)
+        if nameless := sorted(unit_ids - self._units.keys() - {_NO_CONCEPT, cells.NO_ID}):
+            # Two units are two, whatever they are called.
+            self._units |= {number: f"concept {number}" for number in nameless}
+            some = ", ".join(map(str, nameless[:3])) + (", ..." if nameless[3:] else "")
+            said = f"{counted(len(nameless), 'unit')} without a name in the table concept ({some}): shown by number."
+            tables.remarks += [said] if said not in tables.remarks else []
 
     def chunks(self, n_batches: int | None) -> Iterator[pd.DataFrame]:
         """Yield rows of all tables; of each table at most `n_batches` batches."""

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import sqlalchemy as sa
 
-from alertreview.records.sources.base import unread
+from alertreview.records.sources.base import lacking, unread
 from alertreview.records.sources.epoch import Unit, is_time, times_of, unit_of
 from alertreview.records.sources.meds import open_parquet, refuse_doubled, refusing_damage
 from alertreview.records.sources.text_tables import (
@@ -121,13 +121,15 @@ class ParquetTables:
         self.findings = unread([name for name in found if name not in read], self.remarks)
 
     def columns(self, table: str) -> set[str]:
-        """Return the columns that every part of a table has; empty if there is no such table."""
-        shared: list[set[str]] = []
-        for path in self._files.get(table, ()):
-            names = [name.lower() for name in open_parquet(path).schema_arrow.names]
-            refuse_doubled(path, names)
-            shared.append(set(names))
-        return set.intersection(*shared) if shared else set()
+        """Return the columns of a table, also those that only some of its parts have; empty if there is none."""
+        return set().union(*(self._spelled(path) for path in self._files.get(table, ())))
+
+    @staticmethod
+    def _spelled(path: Path) -> dict[str, str]:
+        """Return the columns of a file as it spells them, by their name in lower case."""
+        names = open_parquet(path).schema_arrow.names
+        refuse_doubled(path, [name.lower() for name in names])
+        return {name.lower(): name for name in names}
 
     def where(self, table: str) -> str:
         """Return the name of the file or folder."""
@@ -135,14 +137,17 @@ class ParquetTables:
         return first.name if len(self._files[table]) == 1 else f"{table} ({len(self._files[table])} parquet files)"
 
     def batches(self, table: str, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Return the rows with the types of the files."""
+        """Return the rows with the types of the files; a column that a part lacks is empty."""
         row = 1
-        for path in self._files[table]:
-            file = open_parquet(path)
-            spelled = {name.lower(): name for name in file.schema_arrow.names}
+        spelled = {path: self._spelled(path) for path in self._files[table]}
+        self.remarks += lacking({path.name: [*filter(of.__contains__, columns)] for path, of in spelled.items()})
+        for path, names in spelled.items():
+            mine = [names[name] for name in columns if name in names]
             with refusing_damage(path):
-                for batch in file.iter_batches(ROWS_PER_FETCH, columns=[spelled[name] for name in columns]):
-                    yield row, pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), names=columns)
+                for batch in open_parquet(path).iter_batches(ROWS_PER_FETCH, columns=mine):
+                    absent = pa.nulls(batch.num_rows, pa.string())
+                    arrays = [_plain(batch[names[name]]) if name in names else absent for name in columns]
+                    yield row, pa.RecordBatch.from_arrays(arrays, names=columns)
                     row += batch.num_rows
 
 

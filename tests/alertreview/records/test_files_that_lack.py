@@ -3,6 +3,8 @@
 import shutil
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from alertreview.records.importing import build_cohort
@@ -105,3 +107,74 @@ def test_unknown_words_of_doses_are_doubted_and_a_course_may_begin_with_a_dose(w
     _, report = imported(path, source_format)
     names = {"unknown_words", *OF_RULES}
     assert {check.name for check in report.checks if check.name in names and check.count} == raised
+
+
+def in_two_parts(path, columns, to_file=pd.DataFrame.to_csv, number="{}"):
+    """Divide a table into two files, the second without some columns."""
+    table = pd.read_csv(path, dtype="str", keep_default_na=False)
+    path.unlink()
+    for i, part in enumerate((table.iloc[::2], table.iloc[1::2].drop(columns=[*columns]))):
+        target = path.parent / number.format(i)
+        target.parent.mkdir(exist_ok=True)
+        to_file(part, target, index=False)
+
+
+@pytest.mark.parametrize("columns", [["unit_source_value"], ["unit_source_value", "measurement_datetime"]])
+def test_a_column_that_a_part_of_parquet_lacks_is_kept_in_the_others(columns, tmp_path):
+    folder = write(hospital(n=2), "omop", tmp_path)
+    in_two_parts(folder / "measurement.csv", columns, pd.DataFrame.to_parquet, "measurement/part-{}.parquet")
+    for path in folder.glob("*.csv"):
+        pd.read_csv(path, dtype="str", keep_default_na=False).to_parquet(path.with_suffix(".parquet"), index=False)
+        path.unlink()
+    cohort, report = imported(folder, "omop")
+    results = cohort.events[cohort.events["kind"] == "LAB_RESULT"]
+    n = sum(act.what == "result" for act in hospital(n=2))
+    assert len(results) == (n if len(columns) == 1 else n - n // 2)
+    assert (results["unit"] == "mmol/L").all()
+    said = f"part-1.parquet: without the column {', '.join(sorted(columns))} of the other files"
+    assert any(each.startswith(said) for each in report.read.remarks)
+
+
+def test_a_column_that_a_file_or_shard_lacks_is_named(tmp_path):
+    folder = write(hospital(n=2), "csv", tmp_path / "csv").parent
+    in_two_parts(folder / "records.csv", ["unit", "text"], number="{}.csv")
+    assert any(each.startswith("1.csv: without the column text, unit of") for each in remarks(folder, "csv"))
+    folder = write(hospital(n=2), "meds", tmp_path / "meds")
+    table = pq.read_table(folder / "data" / "0.parquet")
+    pq.write_table(table.append_column("hadm_id", pa.array([1] * len(table))), folder / "data" / "1.parquet")
+    assert any(each.startswith("data/0.parquet: without the column hadm_id of") for each in remarks(folder, "meds"))
+
+
+def remarks(path, source_format):
+    return imported(path, source_format)[1].read.remarks
+
+
+@pytest.mark.parametrize(("n_known", "n"), [(2, 0), (1, 1), (0, 2)])
+def test_patients_without_a_split_are_counted(n_known, n, tmp_path):
+    folder = write(hospital(n=2), "meds", tmp_path)
+    (folder / "metadata").mkdir()
+    splits = {"subject_id": [*[0, 1][:n_known], 7], "split": ["train"] * (n_known + 1)}
+    pq.write_table(pa.table(splits), folder / "metadata" / "subject_splits.parquet")
+    said = [each for each in remarks(folder, "meds") if "have no split in subject_splits.parquet" in each]
+    assert [each.split()[:4] for each in said] == ([[str(n), "of", "2", "patients"]] if n else [])
+
+
+def test_units_of_omop_without_a_name_are_told_apart_by_their_number(tmp_path):
+    folder = write(hospital(n=2), "omop", tmp_path)
+    table = pd.read_csv(folder / "measurement.csv", dtype="str", keep_default_na=False)
+    number = ["8753" if i % 3 else "8840" for i in range(len(table))]
+    table.assign(unit_source_value="", unit_concept_id=number).to_csv(folder / "measurement.csv", index=False)
+    cohort, report = imported(folder, "omop")
+    assert set(cohort.events.loc[cohort.events["value"].notna(), "unit"]) == {"concept 8753"}
+    assert next(check.count for check in report.checks if check.name == "lost_values") == number.count("8840")
+    said = "2 units without a name in the table concept (8753, 8840): shown by number."
+    assert list(report.read.remarks).count(said) == 1
+
+
+def test_a_text_that_says_missing_does_not_hide_what_stands_beside_it(tmp_path):
+    path = write(hospital(n=2), "csv", tmp_path)
+    table = pd.read_csv(path, dtype="str", keep_default_na=False)
+    is_result = table["code"].str.contains("RESULT")
+    table.assign(value=table["value"].where(~is_result, "HOLD"), text="NaN").to_csv(path, index=False)
+    cohort, _ = imported(path, "csv")
+    assert set(cohort.events.loc[cohort.events["kind"] == "LAB_RESULT", "text"]) == {"HOLD"}
