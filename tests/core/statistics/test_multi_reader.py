@@ -80,7 +80,7 @@ def test_wrong_shapes_and_missing_values_are_refused():
 
 
 def test_holm_is_that_of_statsmodels():
-    p = [0.011, 0.2, 0.0004, 0.04, 0.9, 0.04]
+    p = [0.011, 0.2, 0.0004, 0.04, 0.9, 0.04, 0.7]
     np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1])
     assert holm([None, 0.5, None]) == (None, 0.5, None)
     assert holm([]) == ()

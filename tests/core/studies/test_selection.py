@@ -133,9 +133,10 @@ def test_omissions_and_commissions_are_balanced_on_request():
         choose_cases(score, patient, design)
 
 
-def test_an_order_group_is_one_candidate_shown_by_its_most_unusual_member():
+@pytest.mark.parametrize("code", [0, 7])
+def test_an_order_group_is_one_candidate_shown_by_its_most_unusual_member(code):
     score = [0.1, 0.9, 0.9, 0.4, 0.2]
-    found = choose_cases(score, [0, 0, 0, 1, 1], SelectionDesign(n_cases=9), group=[7, 7, 7, -1, -1])
+    found = choose_cases(score, [0, 0, 0, 1, 1], SelectionDesign(n_cases=9), group=[code, code, code, -1, -1])
     assert sorted(found.index) == [1, 3, 4]
     assert found.n_candidates == 3
     assert found.left_out == {"shown with another member of its order group": 2}
