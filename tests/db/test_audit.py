@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import RefusedError, StoreError
-from db.audit import GENESIS, _seal
+from db.audit import CHECKSUM, GENESIS, _seal
 from db.database import Database
 from db.models import AuditEvent
 from tests.support.stored_site import EPOCH
@@ -59,9 +59,31 @@ def test_rows_follow_each_other_without_gap(database: Database) -> None:
     assert (report.n_events, report.problem) == (5, "")
 
 
+def test_rows_are_found_by_act_thing_and_actor_together(database: Database) -> None:
+    rows = list(itertools.product(("person 1", "person 2"), ("read", "wrote"), ("case 1", "case 2")))
+    with database.write() as uow:
+        for actor, action, thing in rows:
+            uow.audit.append(EPOCH, actor, action, thing, {})
+        uow.commit()
+    with database.read() as uow:
+        assert uow.audit.count() == len(rows)
+        for wanted in itertools.product(("", "person 1"), ("", "wrote"), ("", "case 2")):
+            fits = [all(want in ("", has) for want, has in zip(wanted, row, strict=True)) for row in rows]
+            found = uow.audit.latest(actor=wanted[0], action=wanted[1], thing=wanted[2])
+            assert [row.sequence for row in found] == [n for n in range(len(rows), 0, -1) if fits[n - 1]]
+
+
+def test_the_checksum_of_files_is_that_of_the_newest_act_that_has_one(database: Database) -> None:
+    with database.write() as uow:
+        for details in ({CHECKSUM: "first"}, {CHECKSUM: "second"}, {"reason": "no files"}):
+            uow.audit.append(EPOCH, "person 1", "acted", "import a", details)
+        uow.commit()
+        assert (uow.audit.checksum("import a"), uow.audit.checksum("import b")) == ("second", None)
+
+
 def test_an_empty_trail_is_whole(database: Database) -> None:
     with database.read() as uow:
-        assert uow.audit.head() == GENESIS
+        assert (uow.audit.head(), uow.audit.count(), uow.audit.latest()) == (GENESIS, 0, [])
         assert uow.audit.require_whole(GENESIS).n_events == 0
 
 

@@ -1,7 +1,9 @@
 """Seals: whatever is sealed and changed past the program is found, table by table and column by column."""
 
+import hashlib
 import json
 import sqlite3
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -225,6 +227,16 @@ def test_a_row_put_in_or_taken_out_past_the_program_is_found(sqlite_database: Da
     raw.close()
 
 
+def test_a_row_has_the_bytes_that_sqlite_gives_whatever_the_driver_returns():
+    """A copy on another database keeps its seals: there the same row has truth values, times and decoded JSON."""
+    moment = datetime(2026, 3, 1, 9, 30, 0, 5, tzinfo=timezone(timedelta(hours=2)))
+    files = [b"a", b""]
+    hashes = [hashlib.sha256(one).hexdigest() for one in files]
+    other = (1, 2.5, "a", None, True, False, moment, {"b": [1], "a": None}, [2, "ä"], *files)
+    sqlite = (1, 2.5, "a", None, 1, 0, "2026-03-01 07:30:00.000005", '{"a":null,"b":[1]}', '[2,"ä"]', *hashes)
+    assert seals._bytes(other) == repr(sqlite).encode() == seals._bytes(sqlite)
+
+
 def test_what_former_versions_saved_is_sealed_once_by_the_upgrade(database: Database) -> None:
     fill(database)
     with database.engine.connect() as connection, connection.begin():
@@ -238,6 +250,21 @@ def test_what_former_versions_saved_is_sealed_once_by_the_upgrade(database: Data
     database.upgrade()
     with database.read() as uow:
         assert uow.audit.count() == n_rows
+
+
+@pytest.mark.checklist("A3")
+@pytest.mark.parametrize("change", ["UPDATE study SET title = 'other'", "UPDATE unit_scope SET unit = 'Ward Z'"])
+def test_an_upgrade_with_nothing_to_upgrade_seals_no_change(
+    sqlite_database: Database, database_file: Path, change: str
+) -> None:
+    fill(sqlite_database)
+    with without_guards(database_file) as raw:
+        raw.execute(change)
+    raw.close()
+    found = problem(sqlite_database)
+    assert "is not as it was saved" in found
+    sqlite_database.upgrade()
+    assert problem(sqlite_database) == found
 
 
 @pytest.mark.checklist("A3")
