@@ -117,7 +117,7 @@ def _check(rule: Rule, found: list[Finding], bounds: Bounds) -> Check:
         count=count,
         n_of=n_of,
         share=share,
-        bound=bounds.yellow if severity is Severity.OK else bounds.red if severity is Severity.RED else bounds.yellow,
+        bound=bounds.red if severity is Severity.RED else bounds.yellow,
         bound_is_count=rule.of_count,
         sentence=sentence,
         effect=rule.effect,

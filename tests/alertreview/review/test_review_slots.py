@@ -118,6 +118,28 @@ def test_a_deactivated_reader_keeps_the_votes_and_gives_no_more(site: StoredSite
     assert len(site.studies.votes("demo")) == 1
 
 
+def test_a_case_of_another_study_of_the_same_reader_is_no_case_of_this_one(site: StoredSite) -> None:
+    reader = site.study(2, 3)[0]
+    site.study(2, 3, slug="other")
+    site.studies.add_readers("other", [reader])
+    other = site.review.next_case("other", reader)
+    given = {"answer": Answer.USUAL, "version_seen": 0}
+    site.review.submit_judgment("other", reader, other.case_id, **given, form_key="first")
+    later = site.review.next_case("other", reader)
+    for case in (other, later):
+        for act in (
+            lambda number: site.review.case("demo", reader, number),
+            lambda number: site.review.save_draft("demo", reader, number, DraftView(Answer.USUAL, None, "")),
+            lambda number: site.review.mark_later("demo", reader, number),
+            lambda number: site.review.take_up("demo", reader, number),
+            lambda number: site.review.feedback("demo", reader, number),
+            lambda number: site.review.submit_judgment("demo", reader, number, **given, form_key=f"k{number}"),
+        ):
+            with pytest.raises(NotFoundError, match=f"Study 'demo' has no case {case.case_id}"):
+                act(case.case_id)
+    assert site.review.case("other", reader, later.case_id).draft == DraftView(None, None, "")
+
+
 def test_what_a_link_names_and_is_not_there_is_missing(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     for act in (

@@ -26,10 +26,18 @@ def test_a_check_is_raised_above_its_bound_not_at_it(count, severity):
     assert found.bound == (0.5 if severity == "red" else 0.1)
 
 
+@pytest.mark.parametrize(("count", "severity"), [(3, "ok"), (4, "yellow"), (10, "red")])
+def test_a_rule_about_counts_is_held_against_counts_whatever_they_are_of(count, severity):
+    found = check("respelled", [Finding("respelled", count, 1000)], {"respelled": Bounds(3, 9)})
+    assert (found.severity, found.share, found.bound_is_count) == (severity, count / 1000, True)
+
+
 def test_findings_of_one_rule_add_up_and_keep_their_examples():
     found = check("open_stays", [Finding("open_stays", 1, 10, ("a",)), Finding("open_stays", 2, 20, ("b", "a"))])
     assert (found.count, found.n_of, found.examples) == (3, 30, ("a", "b"))
     assert found.sentence.startswith("3 of 30 ")
+    many = check("open_stays", [Finding("open_stays", 9, 10, tuple("abcdefgh"))])
+    assert many.examples == tuple("abcde")
 
 
 def test_what_is_counted_among_nothing_reads_well_for_one():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
+from statsmodels.stats.meta_analysis import combine_effects
 
 from core.errors import InvalidInputError
 from core.scoring.calibration import calibrate, fit_line, pool_slopes, soft_label_evidence
@@ -51,6 +52,17 @@ def test_pooling_finds_mean_and_spread_of_slopes():
     mean, spread = pool_slopes(slopes, errors)
     assert mean == pytest.approx(1.5, abs=0.03)
     assert spread == pytest.approx(0.4, abs=0.03)
+
+
+@pytest.mark.parametrize(("n", "shift"), [(3, 1.0), (12, 1.0), (12, -3.0)])
+def test_pooled_mean_and_spread_are_those_of_statsmodels(n, shift):
+    random = np.random.default_rng(1)
+    errors = random.uniform(0.1, 0.5, n)
+    slopes = shift + np.linspace(-1.0, 1.0, n)
+    expected = combine_effects(slopes, errors**2, method_re="dl")
+    assert expected.tau2 > 0
+    mean, spread = pool_slopes(slopes, errors)
+    np.testing.assert_allclose((mean, spread**2), (max(0.0, expected.mean_effect_re), expected.tau2))
 
 
 def test_slopes_that_differ_by_chance_alone_have_no_spread():
