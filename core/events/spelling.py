@@ -228,6 +228,8 @@ _COMMON_UNITS = """
     uL ug ng mL/min mL/min/1.73m2 mL/min/1.73m^2 mg/g ug/g mg/mmol kg/m2 kg/m^2 sec min
 """
 _UNITS = {unit.casefold(): unit for unit in _COMMON_UNITS.split()}
+_CELLS = {each: each.upper() for each in ("G/L", "G/l", "T/L", "T/l")}
+"""10^9 and 10^12 per litre: a gram has a small letter."""
 _LITRES = re.compile(r"(?:(?<=^)|(?<=[/ ])|(?<=[dmnuµ]))l(?=$|[/ ])")
 _MICROGRAM = re.compile(r"(?:(?<=^)|(?<=[/ ]))mcg(?=$|[/ ])", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|\{([^{}]+)\}")
@@ -270,12 +272,14 @@ def unit_spelling(text: str) -> str:
     if match := _BRACKETED.fullmatch(unit):
         unit = next(filter(None, match.groups()))
     unit = _MICROGRAM.sub("ug", unit.removesuffix("."))
-    known = _UNITS.get(unit.replace(" ", "").casefold()) if len(unit) > 1 or unit == "%" else None
+    known = _CELLS.get(unit)
+    if not known and (len(unit) > 1 or unit == "%"):
+        known = _UNITS.get(unit.replace(" ", "").casefold())
     return known or _LITRES.sub("L", unit)
 
 
 _SAME_SIZE = (
-    ("K/uL", "10^3/uL", "10^9/L", "Gpt/L"),
+    ("K/uL", "10^3/uL", "10^9/L", "Gpt/L", "G/L"),
     ("10^6/uL", "M/uL", "10^12/L", "T/L", "Tpt/L"),
     ("/uL", "cells/uL", "10^6/L"),
     ("ng/mL", "ug/L"),
@@ -430,7 +434,7 @@ def _number_and_unit(text: str) -> tuple[str, str]:
     return text, ""
 
 
-_KNOWN_UNITS = frozenset(_UNITS.values())
+_KNOWN_UNITS = frozenset({*_UNITS.values(), *_CELLS.values()})
 
 
 def is_common_unit(text: str) -> bool:

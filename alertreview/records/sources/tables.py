@@ -259,7 +259,7 @@ class _Reader:
         parts = []
         for first_row, columns in table.batches(set(wanted)):
             rows = _Rows(None, self._mapping, table.file.name, first_row, columns, self._zones)
-            year, clock = rows.text(origins.year), rows.text(origins.clock)
+            year, clock = rows.key(origins.year), rows.text(origins.clock)
             # Without either, nothing of the stay can be put on the hours of a day.
             said = (year + "-01-01 " + clock).where((year != "") & (clock != ""), "")
             start = pa.array(said.to_list(), pa.string())
@@ -312,7 +312,7 @@ class _Reader:
             time = rows.times(events.time).to_numpy() if events.time else np.where(True, origin, origin)
         if events.minus_years:
             # Ages may be spelled "> 89".
-            years = pd.to_numeric(rows.text(events.minus_years).str.replace(r"\D", "", regex=True), errors="coerce")
+            years = pd.to_numeric(rows.text(events.minus_years).str.extract(r"(\d+)")[0], errors="coerce")
             months = time.astype("datetime64[M]") - np.where(years.isna(), 0, years).astype(int) * 12
             time = np.where(years.isna(), np.datetime64("NaT", "us"), months.astype("datetime64[us]"))
         return np.asarray(time, dtype="datetime64[us]")
@@ -384,8 +384,7 @@ class _Rows:
 
     def times(self, name: str) -> pd.Series:
         column = self.column(name)
-        is_year = pc.match_substring_regex(column, r"^\s*\d{4}\s*$")
-        dated = pc.if_else(is_year, pc.binary_join_element_wise(column, "01-01", "-"), column)
+        dated = pc.replace_substring_regex(column, r"^\s*(\d{4})(?:\.0+)?\s*$", r"\1-01-01")
         return cells.times(dated, self._mapping, self.where, name, self.first_row, self._zones)
 
     def minutes(self, name: str) -> npt.NDArray[np.timedelta64]:

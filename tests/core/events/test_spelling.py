@@ -86,6 +86,8 @@ def test_composed_and_decomposed_texts_are_one(text):
         ["mEq/L", "meq/l", "mval/L"],
         ["INR", "{INR}"],
         ["°C", "Cel", "° C"],
+        ["G/L", "G/l", "G/\uff4c"],
+        ["g/dL", "G/DL"],
     ],
 )
 def test_spellings_of_one_unit_are_one(spellings):
@@ -94,7 +96,18 @@ def test_spellings_of_one_unit_are_one(spellings):
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("mg", "Mg"), ("mmol/L", "umol/L"), ("pg", "Pg"), ("m/uL", "M/uL"), ("l", "I"), ("s", "S"), ("vol%", "vol/dL")],
+    [
+        *(
+            ("mg", "Mg"),
+            ("mmol/L", "umol/L"),
+            ("pg", "Pg"),
+            ("m/uL", "M/uL"),
+            ("l", "I"),
+            ("s", "S"),
+            ("vol%", "vol/dL"),
+        ),
+        *(("G/L", "g/L"), ("G/l", "g/l"), ("T/l", "t/L")),
+    ],
 )
 def test_units_that_differ_stay_apart(one, other):
     assert unit_spelling(one) != unit_spelling(other)
@@ -138,7 +151,8 @@ def test_what_begins_like_a_number_and_is_none_is_counted(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "unit"), [("4.2 mmol/l", "mmol/L"), ("73 µmol/L", "umol/L"), ("4,2%", "%"), ("4.2 H", ""), ("4.2", "")]
+    ("text", "unit"),
+    [("4.2 mmol/l", "mmol/L"), ("73 µmol/L", "umol/L"), ("4,2%", "%"), ("4.2 H", ""), ("4.2", ""), ("7 G/l", "G/L")],
 )
 def test_a_unit_after_a_number_is_known(text, unit):
     assert numbers_in_texts([text]).units == [unit]

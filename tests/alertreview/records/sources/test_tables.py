@@ -262,6 +262,23 @@ def test_a_remark_calls_off_a_row_of_mimic_iv_that_has_no_result(tmp_path, value
     assert next(check for check in report.checks if check.name == "never_done").count == 2 - n
 
 
+@pytest.mark.parametrize(
+    ("tables", "name", "age", "spelled"),
+    [
+        (MIMIC_IV, "hosp/patients", ",60,2150,", ",60.0,2150.0,"),
+        (EICU, "patient", ",> 89,", ",89.0,"),
+        (EICU, "patient", ",2015,", ",2015.0,"),
+        (EICU, "patient", ",> 89,", ", > 89 ,"),
+    ],
+)
+def test_years_and_ages_that_went_through_a_float_are_whole(tmp_path, tables, name, age, spelled):
+    plain, _ = imported(write(tmp_path / "plain", tables))
+    snapshot, _ = imported(write(tmp_path / "floats", tables, **{name: tables[name].replace(age, spelled)}))
+    assert snapshot.patients["birth_time"].notna().all()
+    assert_same_frame(snapshot.patients, plain.patients)
+    assert_same_frame(snapshot.stays, plain.stays)
+
+
 def shared_stays(report):
     return next((each.severity, each.count) for each in report.checks if each.name == "shared_stays")
 
