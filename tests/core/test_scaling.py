@@ -42,12 +42,18 @@ def test_the_quantile_scaler_does_not_hang_on_two_extreme_instances():
     assert ScoreScaler().fit(past).transform([1.0])[0] == pytest.approx(0.51, abs=0.001)
 
 
+def test_the_quantile_scaler_spans_the_first_and_the_99th_percentile():
+    scaler = ScoreScaler(method="quantile").fit(np.arange(101.0))
+    assert (scaler.low_, scaler.high_) == pytest.approx((1.0, 99.0))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: ScoreScaler(on="both"), 'on is "score"'),
         (lambda: ScoreScaler().fit([]), "non-empty"),
         (lambda: ScoreScaler().fit([np.nan]), "finite"),
+        (lambda: ScoreScaler().fit([[0.1, 0.2]]), r"vector .*shape \(1, 2\)"),
         (lambda: ScoreScaler(on="soft_label").fit([0.0, 1.0]).transform([0.5]), "needs the decisions"),
     ],
 )

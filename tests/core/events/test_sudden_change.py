@@ -10,11 +10,10 @@ from core.events.plausibility import Bounds, Severity, judged
 from core.events.sudden_change import NAME, sudden_change, with_sudden_change
 
 
-def report(n_results=1000, n_orders=800, n_unknown=100, n_patients=100, n_instances=500, **changes):
+def report(n_results=1000, n_orders=800, n_unknown=100, n_other=50, n_patients=100, n_instances=500, **changes):
     kinds = (KindCount("LAB_RESULT", n_results, 5, 5, 5), KindCount("LAB_ORDER", n_orders, 5, 5, 5))
-    read = replace(
-        _read(), n_rows=n_results + n_orders + n_unknown, kinds=kinds, dropped=(Dropped(UNKNOWN, n_unknown, 1, ()),)
-    )
+    dropped = Dropped(UNKNOWN, n_unknown, 1, ()), Dropped("without a time", n_other, 1, ())
+    read = replace(_read(), n_rows=n_results + n_orders + n_unknown + n_other, kinds=kinds, dropped=dropped)
     plain = ImportReport(
         "a.csv", "csv", "csv", n_patients, 0, read, StayCounts(), n_instances, 0, 0, {}, {}, checks=judged([], {})
     )
@@ -63,5 +62,6 @@ def test_most_figures_at_once_stop_the_scoring_and_the_mapping_sets_the_bounds()
 
 def test_few_rows_and_another_source_say_nothing():
     assert sudden_change(report(n_unknown=40), report(n_unknown=10)).count == 0
+    assert sudden_change(report(n_other=900), report()).count == 0, "rows without a time are another check's"
     assert change_of(report(n_results=0, mapping="other"), report()).count == 0
     assert with_sudden_change(report(), None, {}) == report()
