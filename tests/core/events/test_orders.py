@@ -80,6 +80,11 @@ def test_rows_that_name_their_order_are_paired_by_it():
     assert on([(5, "start"), (3, "stop")], 6, [1, 1]) == 0
 
 
+@pytest.mark.parametrize(("at", "n"), [(2.5, 2), (4, 0), (6, 1), (10, 0)])
+def test_a_stop_ends_all_that_was_begun_under_its_name_since_the_stop_before(at, n):
+    assert on([A, B, (3, "stop"), (5, "start"), (9, "stop")], at, [1] * 5) == n
+
+
 @settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.integers(1, 20)), min_size=1, max_size=8, unique=True),
@@ -113,3 +118,14 @@ def test_an_order_stopped_in_its_minute_is_no_order_unless_it_is_a_date_or_ends_
     assert len(settle_orders(series, np.array([0, 0]), is_start, order, row, no).rows) == 2
     turned = settle_orders(series, np.array([2 * HOUR, HOUR]), is_start, order, row, no)
     assert turned.time.tolist() == [2 * HOUR, 2 * HOUR]
+
+
+def test_of_several_stops_of_a_named_order_the_last_one_is_kept_once():
+    """Rows that differ in something else may say the same stop; a day without a time ends with that day."""
+    times = np.array([10, 12, 15, 15, 0]) * HOUR
+    series, order, row = np.zeros(5, dtype=np.int64), np.ones(5, dtype=np.int64), np.arange(5)
+    found = settle_orders(series, times, row == 0, order, row, row < 0)
+    assert (found.rows.tolist(), found.time.tolist()) == ([0, 4], [10 * HOUR, 24 * HOUR])
+    earlier = settle_orders(series[:4], times[:4], row[:4] == 0, order[:4], row[:4], row[:4] < 0)
+    assert (earlier.rows.tolist(), earlier.time.tolist()) == ([0, 2], [10 * HOUR, 15 * HOUR])
+    assert (found.n_orders, found.n_turned, earlier.n_orders, len(earlier.open)) == (1, 0, 1, 0)
