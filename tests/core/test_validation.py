@@ -39,6 +39,13 @@ def test_one_weight_stands_for_all():
     assert as_weights(2, 3, name="w").tolist() == [2.0, 2.0, 2.0]
 
 
+def test_a_weight_of_zero_is_refused_only_where_it_is_said_to_be_positive():
+    assert as_weights([0, 1], 2, name="w").tolist() == [0.0, 1.0]
+    for values, allow_zero, rule in (([0, 1], False, "positive"), ([-1, 1], True, "not negative")):
+        with pytest.raises(InvalidInputError, match=f"w must be finite and {rule}; the smallest is"):
+            as_weights(values, 2, name="w", allow_zero=allow_zero)
+
+
 def test_self_edges_are_dropped_from_a_similarity():
     graph = as_similarity([[1.0, 0.5], [0.5, 1.0]])
     assert graph.toarray().tolist() == [[0.0, 0.5], [0.5, 0.0]]
