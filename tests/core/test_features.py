@@ -70,7 +70,11 @@ def test_a_constant_feature_and_a_task_with_one_decision_say_nothing():
 
 @pytest.mark.parametrize(
     ("X", "Y", "words"),
-    [([[1.0], [2.0]], [[1], [0], [1]], "X has 2 rows and Y 3"), ([[np.nan], [2.0]], [[1], [0]], "Feature 0")],
+    [
+        ([[1.0], [2.0]], [[1], [0], [1]], "X has 2 rows and Y 3"),
+        ([[1.0], [2.0], [3.0]], [[1], [0]], "X has 3 rows and Y 2"),
+        ([[np.nan], [2.0]], [[1], [0]], "Feature 0"),
+    ],
 )
 def test_bad_input_is_refused_by_name(X, Y, words):
     with pytest.raises(InvalidInputError, match=words):
@@ -113,9 +117,13 @@ def test_compression_keeps_signs_and_order():
     assert (np.diff(dense) > 0).all()
 
 
-def test_a_constant_value_vanishes(mixed):
-    X, is_flag = mixed
-    assert not SparseStandardizer().fit(X, is_flag).transform(X).toarray()[:, 1].any()
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e6, 1e30])
+def test_a_constant_value_vanishes_and_one_that_differs_little_does_not_whatever_its_size(size):
+    values = size * np.array([1.0, 1.001] * 500, dtype=np.float32)
+    X = sparse.csr_matrix(np.column_stack((np.full(1000, values[0]), values)))
+    constant, other = SparseStandardizer().fit(X, [False, False]).transform(X).toarray().T
+    assert not constant.any()
+    np.testing.assert_allclose(other, [-1.0, 1.0] * 500, rtol=0.05)
 
 
 def test_extremes_are_clipped(mixed):

@@ -108,9 +108,9 @@ def test_rare_questions_are_named_with_the_number_needed():
     cohort, report = imported([*records(), *labels], mapping)
     assert "LABEL/a" not in set(cohort.tasks["task_key"])
     n_all = len(imported(records())[0].instances)
-    assert report.read.remarks[:2] == (
-        "Labels of 'a': 6 for 6 patient-days, of which 6 are kept and 1 of these are true; 6 after the snapshot hour and "
-        "counted for the snapshot before. It is no task: 3 true ones are needed (min_positive).",
-        f"{n_all - 6} of {n_all} patient-days lack a label of some question and are left out for every task: a day "
-        "without a label is unknown, not false.",
+    of_question, of_all = report.read.remarks[:2]
+    assert of_question == (
+        "Labels of 'a': 6 for 6 patient-days, of which 6 are kept and 1 of these are true; 6 after the snapshot hour "
+        "and counted for the snapshot before. It is no task: 3 true ones are needed (min_positive)."
     )
+    assert of_all.startswith(f"{n_all - 6} of {n_all} patient-days lack a label of some question and are left out")
