@@ -196,7 +196,7 @@ class Settling:
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self._scales = ValueScales()
-        self._kinds = KindDoubts(book, all_units)
+        self._kinds = KindDoubts(book, all_units, is_addition=main_units is not None)
         self._stay_numbers = StayNumbers()
         self._is_respelled = np.array(
             [unit != " ".join(raw.split()) and unit != "" for unit, raw in zip(of_column, units, strict=True)]

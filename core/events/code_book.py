@@ -417,17 +417,19 @@ class CodeBook:
                 units[found.item].add(found.unit)
         return sum(len(each) > 1 for each in units.values())
 
-    def refuse_useless(self) -> None:
-        """Stop an import that could not lead to any task.
+    def refuse_useless(self, *, is_addition: bool = False) -> None:
+        """Stop an import that could not lead to any task; to an addition, former imports may bring what it lacks.
 
-        Raise MappingError when a rule is greedy, no code is an admission, or none tells of a kind of decision.
+        Raise MappingError when a rule is greedy, no code is an admission, or none tells of a kind of decision; of an
+        addition, when no code is an event.
         """
         if not self._n_rows.any():
             raise MappingError(NO_ROW)
         if greedy := self.greedy_rule():
             raise MappingError(greedy)
         kinds = {found.kind for found in self.found}
-        for wanted, words in (({EventKind.ADMISSION}, "admission"), (KIND_OF_EVENT.keys(), ITEM_WORDS)):
+        needed = (({EventKind.ADMISSION}, "admission"), (KIND_OF_EVENT.keys(), ITEM_WORDS))
+        for wanted, words in ((set(EventKind), "event"),) if is_addition else needed:
             if wanted.isdisjoint(kinds):
                 frequent = ", ".join(self._codes[i] for i in self._by_frequency(range(len(self._codes)))[:5])
                 raise MappingError(

@@ -61,10 +61,13 @@ def says_another_kind(code: str, found: Recognised) -> bool:
 
 
 class KindDoubts:
-    """Counts over all parts of an event stream that tell what kind of event the codes are of."""
+    """Counts over all parts of an event stream that tell what kind of event the codes are of.
 
-    def __init__(self, book: CodeBook, units: Sequence[str]) -> None:
-        self._book = book
+    Of what is added to an earlier import, a course may have begun there.
+    """
+
+    def __init__(self, book: CodeBook, units: Sequence[str], *, is_addition: bool = False) -> None:
+        self._book, self._is_addition = book, is_addition
         self._is_of_blood = np.array([_CONCENTRATION.fullmatch(unit) is not None for unit in units])
         self._n = np.zeros((4, len(book.found)), dtype=np.int64)
         """Rows by code: all, with a number, with a number or text, in a unit of what is measured in blood."""
@@ -83,6 +86,8 @@ class KindDoubts:
 
     def add_courses(self, kind: IntArray, series: IntArray, time: npt.NDArray[np.datetime64]) -> None:
         """Count the courses of drugs, all of some patients: which begin with a stop, and which have starts in pairs."""
+        if self._is_addition:
+            return
         mine = among(kind, Kind.MEDICATION.events)
         names, number = np.unique(series[mine], return_inverse=True)
         is_stop, when = kind[mine] == EventKind.MEDICATION_STOP.number, time[mine].view(np.int64)

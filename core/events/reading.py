@@ -305,9 +305,9 @@ class StreamBuilder:
         """Build the event stream, with one part of it in memory at a time; return it and what was counted.
 
         The column ``stay`` is -1 where the source does not tell. Raise MappingError when the mapping recognised no
-        admission, or nothing that could be a task.
+        admission, or nothing that could be a task, unless there are earlier imports.
         """
-        self._book.refuse_useless()
+        self._book.refuse_useless(is_addition=self._main_units is not None)
         self._book.keep_families_apart()
         self._book.join_twins(self._main_units or ())
         settling = Settling(

@@ -10,8 +10,11 @@ from alertreview.records.import_site import extend_snapshot
 from alertreview.records.importing import build_cohort, import_snapshot
 from alertreview.records.snapshots import read_snapshot
 from core.errors import MappingError
+from core.events.plausibility import Severity
 from core.simulation.hospital import simulate_cohort, write_meds
 from tests.support.frames import assert_same_frame
+from tests.support.lying_records import hospital, write
+from tests.support.records import write_meds as write_rows
 from tests.support.snapshots import write_snapshot
 
 
@@ -110,3 +113,30 @@ def test_another_mapping_is_refused(days, early, tmp_path):
     other.write_text(preset_paths()["simulated"].read_text().replace("name: simulated", "name: other"))
     with pytest.raises(MappingError, match="'simulated', not with 'other'"):
         extend_snapshot(early, days["late"], tmp_path, mapping=other)
+
+
+@pytest.mark.parametrize("source_format", ["csv", "meds"])
+@pytest.mark.parametrize("days", [("05",), ("05", "06", "07", "08", "09")])
+def test_a_day_on_which_nobody_was_admitted_is_added(tmp_path, source_format, days):
+    acts = hospital(n=4)
+    whole, _ = build_cohort(write(acts, source_format, tmp_path / "whole"), format=source_format, min_positive=1)
+    cut = f"2026-01-{days[0]}"
+    early = write([act for act in acts if act.time < cut], source_format, tmp_path / "early")
+    folder = write_snapshot(*build_cohort(early, format=source_format, min_positive=1), tmp_path)
+    for i, day in enumerate(days):
+        following = (*days[i + 1 : i + 2], "99")[0]
+        late = [act for act in acts if f"2026-01-{day}" <= act.time < f"2026-01-{following}"]
+        path = write(late, source_format, tmp_path / day)
+        added = extend_snapshot(read_snapshot(folder), path, tmp_path, format=source_format, min_positive=1)
+        folder = added.folder
+        # Where the calendar is shifted, nobody is still in hospital.
+        assert {check.name for check in added.report.checks if check.severity is Severity.RED} <= {"open_stays"}
+    cohort = read_snapshot(folder).cohort
+    for name in ("stays", "instances", "events"):
+        assert_same_frame(getattr(cohort, name), getattr(whole, name))
+
+
+def test_an_addition_of_which_nothing_is_known_is_refused(days, early, tmp_path):
+    rows = write_rows(tmp_path / "other", [(1, "2026-01-01 10:00", "ZZTOP:1")])
+    with pytest.raises(MappingError, match="recognises no event among the 1 codes"):
+        extend_snapshot(early, rows, tmp_path)
