@@ -210,6 +210,12 @@ def test_windows_are_cut_by_discharge_death_and_the_end_of_the_data():
     assert open_stay["window_hours"].tolist() == [24, 6]
 
 
+@pytest.mark.parametrize("fact", ["SEX//F", "LABEL_TRUE:a"])
+def test_what_is_known_of_a_patient_keeps_nobody_in_hospital(fact):
+    rows = [(1, "2026-01-01 10:00", "IN"), (1, "2026-01-03 14:00", "WARD//A"), (1, "2026-01-04 09:00", fact)]
+    assert instances_of(rows, shifted=True)[0]["window_hours"].round(2).tolist() == [24, 6]
+
+
 def test_a_shifted_calendar_has_no_common_end():
     rows = [*inout("01 10:00", "04 07:00"), (2, "2026-01-01", "IN"), (2, "2026-01-05 08:00", "LAB//K")]
     assert instances_of(rows, shifted=True)[0]["window_hours"].iloc[1] == 23

@@ -29,15 +29,17 @@ def plain(past, x, n):
     d = np.sqrt(((points - query) ** 2).sum(axis=1))
     all_d = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
     np.fill_diagonal(all_d, np.inf)
-    s = np.sort(all_d, axis=1)[:, 6]
+    # The seventh neighbour, or the last where there are fewer; an instance is none of its own.
+    s = np.sort(all_d, axis=1)[:, min(6, len(d) - 2)]
     rows = np.argsort(d, kind="stable")[:n]
-    return rows, np.exp(-(d[rows] ** 2) / (np.sort(d)[6] * s[rows]))
+    return rows, np.exp(-(d[rows] ** 2) / (np.sort(d)[min(6, len(d) - 1)] * s[rows]))
 
 
-def test_nearest_instances_and_similarities_equal_the_formula(past):
-    x = past[7] * np.float32(1.1)
-    found = nearest_past(past, x, KEPT, PSI, is_flag=IS_FLAG, n_nearest=5)
-    rows, similarities = plain(past, x, 5)
+@pytest.mark.parametrize(("n_past", "n_nearest"), [(60, 5), (60, 12), (8, 5), (5, 12)])
+def test_nearest_instances_and_similarities_equal_the_formula(past, n_past, n_nearest):
+    past, x = past[:n_past], past[7] * np.float32(1.1)
+    found = nearest_past(past, x, KEPT, PSI, is_flag=IS_FLAG, n_nearest=n_nearest)
+    rows, similarities = plain(past, x, n_nearest)
     np.testing.assert_array_equal(found.rows, rows)
     np.testing.assert_allclose(found.similarities, similarities, rtol=1e-5)
 

@@ -28,6 +28,11 @@ def test_the_number_found_is_the_smallest_that_is_enough(auc, share, half_width,
     assert plan.n_positive == round(positive)
 
 
+@pytest.mark.parametrize("share", [0.02, 0.98])
+def test_at_least_two_cases_of_each_class_are_expected(share):
+    assert required_cases(0.95, share, 0.49, undecided_share=0.0).n_cases == 100
+
+
 def test_a_simulated_study_of_that_size_has_that_half_width_or_a_little_less():
     plan = required_cases(0.8, 0.3, 0.06, undecided_share=0.0)
     rng = np.random.default_rng(0)
